@@ -1,0 +1,76 @@
+"""What can go wrong, as a tree.
+
+::
+
+    TrainmasterError
+    ├── InputError      the user's file, option or value is wrong (exit code 2)
+    ├── PolicyError     a policy returned a plan that can't be carried out (exit code 1)
+    └── EngineError     an invariant of the engine does not hold (exit code 1): our bug
+
+Every message is one line that says where (file, row, column; policy, job, node),
+what was expected, and how to mend it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TrainmasterError(Exception):
+    """Base of every error that Trainmaster raises on purpose."""
+
+
+class InputError(TrainmasterError):
+    """Something the user gave is wrong.
+
+    Args:
+        message: what is wrong and what was expected.
+        file: the file at fault, if any.
+        row: 1-based line or record number in that file.
+        column: name of the column or key.
+        mend: what to do about it.
+
+    >>> str(InputError("'x' is not a number", file="a.csv", row=3, column="submit_s", mend="use seconds"))
+    "a.csv, row 3, column submit_s: 'x' is not a number (use seconds)"
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: object = None,
+        row: int | None = None,
+        column: str | None = None,
+        mend: str | None = None,
+    ) -> None:
+        self.message = message
+        self.file = None if file is None else str(file)
+        self.row = row
+        self.column = column
+        self.mend = mend
+        where = [part for part in (self.file, row and f"row {row}", column and f"column {column}") if part]
+        prefix = f"{', '.join(where)}: " if where else ""
+        suffix = f" ({mend})" if mend else ""
+        super().__init__(f"{prefix}{message}{suffix}")
+
+
+class PolicyError(TrainmasterError):
+    """A policy planned something impossible; names policy, job and node."""
+
+
+class EngineError(TrainmasterError):
+    """An invariant of the engine does not hold. Please report it."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint that names the closest known word, or lists what is known.
+
+    >>> nearest("strf", ["fifo", "srtf"])
+    "did you mean 'srtf'?"
+    >>> nearest("qqq", ["fifo", "srtf"])
+    'known: fifo, srtf'
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names)}"
