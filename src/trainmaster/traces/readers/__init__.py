@@ -1,0 +1,53 @@
+"""Readers of trace formats, one file each, in the order in which a file is recognized.
+
+A package of its own adds one through the entry-point group `trainmaster.trace_readers`
+(name = "module:ReaderClass"). Nothing is imported before it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Final
+
+from trainmaster.model.errors import InputError, nearest
+from trainmaster.traces.readers.base import Reader
+
+__all__ = ["BUILT_IN", "ENTRY_POINTS", "Reader", "find_reader", "format_names", "readers"]
+
+ENTRY_POINTS: Final = "trainmaster.trace_readers"
+"""Entry-point group of readers in other packages."""
+
+BUILT_IN: Final[dict[str, str]] = {
+    "csv": "trainmaster.traces.readers.normalized:NormalizedReader",
+}
+"""Name of a format: where its reader is."""
+
+
+def format_names() -> tuple[str, ...]:
+    """Names for ``--format``, those of other packages included."""
+    others = sorted({point.name for point in entry_points(group=ENTRY_POINTS)} - set(BUILT_IN))
+    return (*BUILT_IN, *others)
+
+
+def find_reader(name: str) -> Reader:
+    """The reader of the format `name`; raises `InputError` that suggests the nearest name."""
+    target = BUILT_IN.get(name)
+    if target is not None:
+        module, _, attribute = target.partition(":")
+        reader = getattr(import_module(module), attribute)()
+    else:
+        points = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name]
+        if not points:
+            raise InputError(f"unknown trace format {name!r}", mend=nearest(name, format_names()))
+        reader = points[0].load()()
+    if not isinstance(reader, Reader):
+        raise InputError(f"trace format {name!r} is not a trainmaster.traces.Reader")
+    return reader
+
+
+def readers() -> Iterator[Reader]:
+    """Every reader, in the order of recognition."""
+    for name in format_names():
+        yield find_reader(name)

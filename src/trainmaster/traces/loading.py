@@ -1,0 +1,168 @@
+"""Loading a trace: open, recognize, read, check, sort. The one way in for every format."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from pathlib import Path
+from typing import Final
+
+from trainmaster.model.errors import InputError
+from trainmaster.model.job import Deadline, Job
+from trainmaster.model.units import SECOND
+from trainmaster.traces.dependencies import settle
+from trainmaster.traces.problems import Problems, RowFault
+from trainmaster.traces.readers import BUILT_IN, Reader, find_reader, readers
+from trainmaster.traces.schema import LIMIT_S, REQUIRED, delimiter_hint, format_seconds
+from trainmaster.traces.source import Source
+from trainmaster.traces.trace import Trace, Truth
+
+FORMATS: Final[tuple[str, ...]] = tuple(BUILT_IN)
+"""Formats that come with Trainmaster; other packages may add more."""
+
+
+def load_trace(path: str | Path, *, format: str = "auto", strict: bool = False) -> Trace:
+    """Read a job log of any known format.
+
+    Args:
+        path: the file, plain or gzip; a folder for formats that are one.
+        format: "auto" recognizes it by its first characters; else one of `FORMATS`.
+        strict: raise at the first row at fault instead of dropping and counting it.
+
+    Returns:
+        The trace; ``trace.problems`` tells which rows were dropped and why.
+
+    Raises:
+        InputError: the file as a whole is at fault (unreadable, cut off, of no known
+            format, a column missing), or, when strict, a row.
+    """
+    path = Path(path)
+    source = Source(path)
+    reader = _recognize(source) if format == "auto" else find_reader(format)
+    _refuse_folder_or_empty(source, reader)
+    problems = Problems(str(path), strict=strict)
+    with paused_collector():
+        pairs = list(_checked(reader.read(source, problems), problems))
+        pairs.sort(key=lambda pair: pair[0].submit)  # stable: rows of one instant keep their order
+        jobs = list(map(itemgetter(0), pairs))
+        truths = list(map(itemgetter(1), pairs))
+        origin = _start_at_zero(jobs, source.zone) if reader.wall_clock else ""
+        _number(jobs)
+        jobs, truths = settle(jobs, truths, problems)
+    name = path.name.removesuffix(".gz").rsplit(".", 1)[0] or path.name
+    return Trace(jobs, truths, name, str(path), reader.name, problems, source.synthetic, origin)
+
+
+@contextmanager
+def paused_collector() -> Iterator[None]:
+    """No garbage collection inside: while a trace is built nothing is garbage, and looking costs a third."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _recognize(source: Source) -> Reader:
+    path = source.path
+    folder = path.is_dir()
+    head = source.listing() if folder else source.head()
+    if not folder and not head.strip():
+        raise InputError("is empty", file=path, mend="give a trace with a header and rows")
+    for reader in readers():
+        if (reader.directory or not folder) and reader.detect(head, path):
+            return reader
+    if folder:
+        raise InputError(
+            "is a folder without a trace that is one", file=path, mend="give the file of the trace"
+        )
+    if "\0" in head:
+        raise InputError("is not text", file=path, mend="unpack the archive and give the trace inside")
+    hint = delimiter_hint(head.splitlines()[0]) or (
+        f"name it with --format ({', '.join(FORMATS)}), "
+        f"or give a header with {', '.join(REQUIRED)} and duration_s"
+    )
+    raise InputError("is of no known trace format", file=path, row=1, mend=hint)
+
+
+def _refuse_folder_or_empty(source: Source, reader: Reader) -> None:
+    if source.path.is_dir():
+        if not reader.directory:
+            raise InputError(
+                "is a folder", file=source.path, mend=f"give the file of the {reader.name} trace"
+            )
+    elif not source.head().strip():
+        raise InputError("is empty", file=source.path, mend="give a trace with rows")
+
+
+def _checked(pairs: Iterator[tuple[Job, Truth]], problems: Problems) -> Iterator[tuple[Job, Truth]]:
+    """The pairs that make sense; the others are dropped and counted. The same rules for every reader."""
+    seen: set[str] = set()
+    for pair in pairs:
+        job, truth = pair
+        duration = truth.duration
+        if (
+            job.request.gpus <= 0
+            or (duration is not None and duration <= 0)
+            or not 0 <= job.submit <= LIMIT_S * SECOND
+            or job.id in seen
+        ):
+            problems.drop_fault(_fault(job, truth), job.sequence)
+        else:
+            seen.add(job.id)
+            yield pair
+
+
+def _fault(job: Job, truth: Truth) -> RowFault:
+    if not 0 <= job.submit <= LIMIT_S * SECOND:
+        return RowFault(
+            "submit_invalid",
+            f"job {job.id!r} is submitted at {format_seconds(job.submit)} s",
+            column="submit time",
+            mend="a time of at least 0",
+        )
+    if job.request.gpus <= 0:
+        return RowFault(
+            "zero_gpus",
+            f"job {job.id!r} asks for 0 GPUs",
+            column="number of GPUs",
+            mend="remove CPU-only jobs",
+        )
+    if truth.duration is not None and truth.duration <= 0:
+        return RowFault(
+            "duration_not_positive",
+            f"job {job.id!r} runs for {format_seconds(truth.duration)} s",
+            column="duration",
+            mend="a duration above 0",
+        )
+    return RowFault("duplicate_id", f"job {job.id!r} was there before", column="job id", mend="unique ids")
+
+
+# The jobs are new and nobody else holds one yet: setting a field in place is no breach
+# of their immutability, and three times as fast as building each of them again.
+_set_field = object.__setattr__
+
+
+def _start_at_zero(jobs: list[Job], zone: str) -> str:
+    """Move sorted wall-clock jobs so that the first is submitted at 0; returns that instant as text."""
+    if not jobs:
+        return ""
+    first = jobs[0].submit
+    for job in jobs:
+        _set_field(job, "submit", job.submit - first)
+        if job.deadlines:
+            moved = tuple(Deadline(deadline.at - first, deadline.value) for deadline in job.deadlines)
+            _set_field(job, "deadlines", moved)
+    instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=first // 1000)
+    return f"{instant:%Y-%m-%d %H:%M:%S} {zone}".rstrip()
+
+
+def _number(jobs: list[Job]) -> None:
+    for index, job in enumerate(jobs):
+        if job.sequence != index:
+            _set_field(job, "sequence", index)

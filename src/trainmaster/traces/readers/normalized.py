@@ -1,0 +1,262 @@
+"""Our own normalized CSV, plain or gzip: the schema of `trainmaster.traces.schema`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import itemgetter
+from pathlib import Path
+from typing import ClassVar
+
+from trainmaster.model.errors import InputError, nearest
+from trainmaster.model.job import Deadline, Job, Request, Workload
+from trainmaster.traces.problems import Problems, RowFault
+from trainmaster.traces.readers.base import Reader
+from trainmaster.traces.schema import (
+    COLUMNS,
+    REQUIRED,
+    delimiter_hint,
+    flag_field,
+    gpus_field,
+    number_field,
+    parse_seconds,
+    time_field,
+    whole_field,
+)
+from trainmaster.traces.source import Source
+from trainmaster.traces.trace import Truth
+
+_REQUEST_COLUMNS = ("num_gpus", "gpu_type", "num_nodes", "min_gpus", "max_gpus", "preemptible")
+_RARE_COLUMNS = (
+    "priority",
+    "requested_walltime_s",
+    "model",
+    "batch_size",
+    "iterations",
+    "deadline_s",
+    "deadlines_s",
+    "deadline_values",
+    "depends_on",
+    "job_class",
+)
+_Rare = tuple[int, int | None, Workload | None, tuple[Deadline, ...], tuple[str, ...], str]
+_NOTHING_RARE: _Rare = (0, None, None, (), (), "")
+
+
+class NormalizedReader(Reader):
+    """The normalized CSV."""
+
+    name: ClassVar[str] = "csv"
+    citation: ClassVar[str] = "trainmaster.traces.schema.COLUMNS"
+
+    def detect(self, head: str, path: Path) -> bool:
+        first = head.lstrip().split("\n", 1)[0]
+        return {"job_id", "submit_s", "num_gpus"} <= {name.strip() for name in first.split(",")}
+
+    def read(self, source: Source, problems: Problems) -> Iterator[tuple[Job, Truth]]:
+        table = source.table()
+        first_line, names = next(table, (0, []))
+        at = _columns(names, source, first_line, problems)
+        width = len(names)
+        request_of = _requests(at)
+        rare_of = _rare(at)
+        truth_of = _truths(at, problems)
+        at_id, at_submit = at["job_id"], at["submit_s"]
+        at_tenant, at_user, at_synthetic = at.get("tenant"), at.get("user"), at.get("synthetic")
+        known = {"": ""}
+        row_count = 0
+        try:
+            for line, row in table:
+                row_count += 1
+                try:
+                    if len(row) != width:
+                        raise RowFault("field_count", f"{len(row)} fields, the header has {width}")
+                    if not (job_id := row[at_id].strip()):
+                        raise RowFault("id_missing", "is empty", column="job_id")
+                    try:
+                        submit = parse_seconds(row[at_submit])
+                    except (ValueError, OverflowError):
+                        submit = time_field(row[at_submit], "submit_s", "submit_invalid")
+                    request = request_of(row)
+                    rare = rare_of(row) if rare_of else _NOTHING_RARE
+                    truth = truth_of(row, line, rare[2])
+                except RowFault as fault:
+                    problems.drop_fault(fault, line)
+                    continue
+                tenant = "" if at_tenant is None else known.setdefault(row[at_tenant], row[at_tenant])
+                user = "" if at_user is None else known.setdefault(row[at_user], row[at_user])
+                if at_synthetic is not None and row[at_synthetic] not in ("", "0"):
+                    source.synthetic = True
+                yield Job(job_id, line, submit, request, tenant, user, *rare), truth
+        finally:
+            problems.rows = row_count
+
+
+def _columns(names: list[str], source: Source, line: int, problems: Problems) -> dict[str, int]:
+    """Place of each known column; raises `InputError` when the header is at fault."""
+    names = [name.strip() for name in names]
+    for name in names:
+        if names.count(name) > 1 and name:
+            raise InputError("the column is there twice", file=source.path, row=line, column=name)
+    at = {name: index for index, name in enumerate(names) if name in COLUMNS}
+    needed = [*REQUIRED, *([] if "model" in at else ["duration_s"])]
+    for name in needed:
+        if name not in at:
+            raise InputError(
+                "the column is missing",
+                file=source.path,
+                row=line or 1,
+                column=name,
+                mend=_header_hint(name, names),
+            )
+    for name in names:
+        if name not in COLUMNS:
+            problems.note("unknown_column", line, column=name, message="the column is ignored")
+    return at
+
+
+def _header_hint(name: str, names: list[str]) -> str:
+    found = [other for other in names if other]
+    known = f"found {', '.join(found)}; {nearest(name, found)}" if found else "give a header line"
+    return delimiter_hint(",".join(names)) or known
+
+
+def _requests(at: dict[str, int]) -> Callable[[list[str]], Request]:
+    """Request of a row; equal requests are the same object, and each text is parsed once."""
+    present = [name for name in _REQUEST_COLUMNS if name in at]
+    key_of = itemgetter(*(at[name] for name in present))
+    by_text: dict[object, Request] = {}
+    by_value: dict[Request, Request] = {}
+
+    def request_of(row: list[str]) -> Request:
+        key = key_of(row)
+        request = by_text.get(key)
+        if request is None:
+            request = _parse_request({name: row[at[name]].strip() for name in present})
+            request = by_text[key] = by_value.setdefault(request, request)
+        return request
+
+    return request_of
+
+
+def _parse_request(fields: dict[str, str]) -> Request:
+    gpus = gpus_field(fields["num_gpus"])
+    types = tuple(sorted({name.strip() for name in fields.get("gpu_type", "").split("|")} - {""}))
+    nodes = fields.get("num_nodes")
+    fewest, most = fields.get("min_gpus"), fields.get("max_gpus")
+    preemptible = fields.get("preemptible")
+    request = Request(
+        gpus=gpus,
+        gpu_types=types,
+        nodes=whole_field(nodes, "num_nodes", "num_nodes_invalid", at_least=1) if nodes else None,
+        min_gpus=gpus_field(fewest, "min_gpus", "min_gpus_invalid") if fewest else None,
+        max_gpus=gpus_field(most, "max_gpus", "max_gpus_invalid") if most else None,
+        preemptible=flag_field(preemptible, "preemptible", "preemptible_invalid") if preemptible else True,
+    )
+    if request.min_gpus is not None and not 0 < request.min_gpus <= gpus:
+        raise RowFault("min_gpus_invalid", "min_gpus is not between 0 and num_gpus", column="min_gpus")
+    if request.max_gpus is not None and request.max_gpus < gpus:
+        raise RowFault("max_gpus_invalid", "max_gpus is below num_gpus", column="max_gpus")
+    return request
+
+
+def _rare(at: dict[str, int]) -> Callable[[list[str]], _Rare] | None:
+    """What few traces have: priority, declared time, workload, deadlines, dependencies, class."""
+    present = [(name, at[name]) for name in _RARE_COLUMNS if name in at]
+    if not present:
+        return None
+    known = {"": ""}
+
+    def rare_of(row: list[str]) -> _Rare:
+        fields = {name: text for name, index in present if (text := row[index].strip())}
+        if not fields:
+            return _NOTHING_RARE
+        get = fields.get
+        declared = get("requested_walltime_s")
+        label = get("job_class", "")
+        return (
+            whole_field(fields["priority"], "priority", "priority_invalid") if "priority" in fields else 0,
+            _positive_time(declared, "requested_walltime_s", "walltime_invalid") if declared else None,
+            _parse_workload(fields, known),
+            _parse_deadlines(get("deadline_s"), get("deadlines_s"), get("deadline_values")),
+            tuple(name for part in get("depends_on", "").split(";") if (name := part.strip())),
+            known.setdefault(label, label),
+        )
+
+    return rare_of
+
+
+def _positive_time(text: str, column: str, reason: str) -> int:
+    ns = time_field(text, column, reason)
+    if ns <= 0:
+        raise RowFault(reason, f"{text} s is not positive", column=column)
+    return ns
+
+
+def _parse_workload(fields: dict[str, str], known: dict[str, str]) -> Workload | None:
+    model = fields.get("model", "")
+    batch = fields.get("batch_size")
+    iterations = fields.get("iterations")
+    if not (model or batch or iterations):
+        return None
+    count = number_field(iterations, "iterations", "iterations_invalid") if iterations else None
+    if count is not None and count <= 0:
+        raise RowFault("iterations_invalid", f"{iterations} is not positive", column="iterations")
+    return Workload(
+        known.setdefault(model, model),
+        whole_field(batch, "batch_size", "batch_size_invalid", at_least=1) if batch else None,
+        count,
+    )
+
+
+def _parse_deadlines(single: str | None, many: str | None, values: str | None) -> tuple[Deadline, ...]:
+    if many is None:
+        return (Deadline(time_field(single, "deadline_s", "deadline_invalid")),) if single else ()
+    times = [time_field(part, "deadlines_s", "deadline_invalid") for part in many.split("-")]
+    worth = (
+        [number_field(part, "deadline_values", "deadline_invalid") for part in values.split("-")]
+        if values
+        else [1.0]
+    )
+    if len(worth) != len(times):
+        raise RowFault(
+            "deadline_invalid", f"{len(times)} deadlines, {len(worth)} values", column="deadline_values"
+        )
+    if times != sorted(set(times)) or worth != sorted(worth, reverse=True):
+        raise RowFault("deadline_invalid", "times must grow and values may not grow", column="deadlines_s")
+    return tuple(Deadline(at, value) for at, value in zip(times, worth, strict=True))
+
+
+def _truths(at: dict[str, int], problems: Problems) -> Callable[[list[str], int, Workload | None], Truth]:
+    at_duration, at_status, at_queue = at.get("duration_s"), at.get("status"), at.get("queue_s")
+    known = {"": ""}
+
+    def truth_of(row: list[str], line: int, workload: Workload | None) -> Truth:
+        text = "" if at_duration is None else row[at_duration]
+        duration: int | None
+        try:
+            duration = parse_seconds(text)
+        except (ValueError, OverflowError):
+            if text.strip():
+                duration = time_field(text, "duration_s", "duration_invalid")
+            elif workload is None or not workload.model:
+                raise RowFault("duration_missing", "is empty", column="duration_s") from None
+            else:
+                duration = None
+        status = "" if at_status is None else known.setdefault(row[at_status], row[at_status])
+        queue = None if at_queue is None else _queue(row[at_queue], line, problems)
+        return Truth(duration, status, queue)
+
+    return truth_of
+
+
+def _queue(text: str, line: int, problems: Problems) -> int | None:
+    """The recorded wait is only shown, never replayed: an odd one is noted and the row kept."""
+    try:
+        wait = parse_seconds(text)
+    except (ValueError, OverflowError):
+        wait = -1
+    if wait >= 0:
+        return wait
+    if text.strip():
+        problems.note("queue_invalid", line, column="queue_s", message=f"{text!r} is no wait")
+    return None

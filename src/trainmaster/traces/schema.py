@@ -1,0 +1,160 @@
+"""The normalized trace schema, and how texts become exact numbers.
+
+One row is one job. Seconds may have decimals (kept to the nanosecond); an empty
+field means unknown. `COLUMNS` lists every column with its meaning.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from trainmaster.model.units import GPU, SECOND
+from trainmaster.traces.problems import RowFault
+
+COLUMNS: Final[dict[str, str]] = {
+    "job_id": "unique name of the job",
+    "submit_s": "instant of submission, seconds on the trace's own clock (0 = first job, as a rule)",
+    "duration_s": "run time on the GPUs asked for, seconds; may be absent or empty for jobs with a model",
+    "num_gpus": "GPUs of the whole gang; below 1 it is a fraction of one device",
+    "tenant": "who is charged: virtual cluster, account, project",
+    "user": "who submitted",
+    "status": "how the job ended: completed, failed, cancelled, timeout, …",
+    "queue_s": "recorded wait, seconds",
+    "requested_walltime_s": "run time that the user declared, seconds",
+    "priority": "whole number, larger is more urgent",
+    "min_gpus": "fewest GPUs an elastic job can run with",
+    "max_gpus": "most GPUs an elastic job can use",
+    "preemptible": "true or false (default true)",
+    "depends_on": "ids of jobs that must finish first, separated by ';'",
+    "deadline_s": "finish by this instant, seconds on the same clock as submit_s",
+    "deadlines_s": "soft deadlines on the same clock, growing, separated by '-'; used instead of deadline_s",
+    "deadline_values": "what meeting each of deadlines_s is worth, not growing, separated by '-'",
+    "model": "name of the model, the key into a speed profile",
+    "batch_size": "samples per iteration over the whole gang",
+    "iterations": "iterations to run",
+    "gpu_type": "acceptable GPU types, any of them, separated by '|'",
+    "num_nodes": "number of nodes that the user asked for",
+    "job_class": "the source's own label: strict, soft, best, …",
+    "num_cpus": "CPUs; accepted and not used",
+    "synthetic": "1 when the job was generated, not recorded",
+}
+"""Column of the normalized CSV: its meaning. Any other column is ignored and noted."""
+
+REQUIRED: Final = ("job_id", "submit_s", "num_gpus")
+"""Columns that must be there, besides duration_s or model."""
+
+LIMIT_S: Final = 9_000_000_000
+"""Largest time in seconds (285 years): its nanoseconds fit in 64 bits."""
+
+LIMIT_GPUS: Final = 1_000_000_000
+"""Largest number of GPUs that is taken for one."""
+
+
+def delimiter_hint(header: str) -> str:
+    """What to do about a header whose columns are not separated by ','; "" when they seem to be."""
+    for delimiter, word in ((";", "';'"), ("\t", "a tab"), ("|", "'|'"), (" ", "a blank")):
+        names = {name.strip() for name in header.split(delimiter)}
+        if len(names & COLUMNS.keys()) > 1:
+            return f"columns must be separated by ',', this file uses {word}"
+    return ""
+
+
+# Below this many seconds a float is finer than a nanosecond, so its fraction can be trusted.
+_FINE_S: Final = 1 << 22
+
+
+def parse_seconds(text: str) -> int:
+    """Text of seconds to nanoseconds, exactly; raises ValueError for what isn't a finite time.
+
+    >>> parse_seconds("2240194.0"), parse_seconds("1700000000.123456789"), parse_seconds("1e3")
+    (2240194000000000, 1700000000123456789, 1000000000000)
+    """
+    value = float(text)
+    if -LIMIT_S <= value <= LIMIT_S:
+        whole = int(value)
+        if whole == value and (-_FINE_S < whole < _FINE_S or "." not in text or text.endswith(".0")):
+            return whole * SECOND
+        try:
+            return int((Decimal(text) * SECOND).to_integral_value())
+        except InvalidOperation as error:
+            raise ValueError(text) from error
+    raise ValueError(f"{text!r} is no finite number of seconds below {LIMIT_S}")
+
+
+def format_seconds(ns: int) -> str:
+    """Nanoseconds as the shortest exact decimal text of seconds.
+
+    >>> format_seconds(27_000_000_000), format_seconds(1_500_000_000), format_seconds(-1)
+    ('27', '1.5', '-0.000000001')
+    """
+    whole, rest = divmod(abs(ns), SECOND)
+    sign = "-" if ns < 0 else ""
+    return f"{sign}{whole}.{rest:09d}".rstrip("0") if rest else f"{sign}{whole}"
+
+
+def format_gpus(milli: int) -> str:
+    """Milli-GPUs as decimal text.
+
+    >>> format_gpus(8000), format_gpus(460)
+    ('8', '0.46')
+    """
+    whole, rest = divmod(milli, GPU)
+    return f"{whole}.{rest:03d}".rstrip("0") if rest else str(whole)
+
+
+def format_number(value: float) -> str:
+    """A float as the shortest text that reads back the same, without a needless '.0'."""
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def time_field(text: str, column: str, reason: str) -> int:
+    """Nanoseconds from the text of seconds in `column`; raises `RowFault`."""
+    try:
+        return parse_seconds(text)
+    except (ValueError, OverflowError):
+        what = f"{text!r} is not a finite number of seconds" if text.strip() else "is empty"
+        raise RowFault(reason, what, column=column, mend="seconds, such as 3600 or 0.5") from None
+
+
+def gpus_field(text: str, column: str = "num_gpus", reason: str = "gpus_invalid") -> int:
+    """Milli-GPUs from the text of a number of GPUs in `column`; raises `RowFault`."""
+    value = number_field(text, column, reason)
+    if not 0 <= value <= LIMIT_GPUS:
+        raise RowFault(reason, f"{text} GPUs", column=column, mend="a number of GPUs, such as 8 or 0.5")
+    return round(value * GPU)
+
+
+def number_field(text: str, column: str, reason: str) -> float:
+    """A finite number; raises `RowFault`."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if value - value != 0:  # NaN or infinite
+        what = f"{text!r} is not a finite number" if text.strip() else "is empty"
+        raise RowFault(reason, what, column=column, mend="a number")
+    return value
+
+
+def whole_field(text: str, column: str, reason: str, *, at_least: int | None = None) -> int:
+    """A whole number ('8' or '8.0'), no smaller than `at_least`; raises `RowFault`."""
+    value = number_field(text, column, reason)
+    if value != int(value) or (at_least is not None and value < at_least) or abs(value) > 1 << 53:
+        bound = "" if at_least is None else f", at least {at_least}"
+        raise RowFault(reason, f"{text!r} is not a whole number{bound}", column=column)
+    return int(value)
+
+
+_TRUE: Final = frozenset(("true", "1", "yes"))
+_FALSE: Final = frozenset(("false", "0", "no"))
+
+
+def flag_field(text: str, column: str, reason: str) -> bool:
+    """True or False from true/false, yes/no, 1/0 in any case; raises `RowFault`."""
+    word = text.strip().lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise RowFault(reason, f"{text!r} is neither true nor false", column=column)
