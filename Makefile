@@ -9,6 +9,7 @@ SHELL := bash
 # Tests and benchmarks that need real traces find them here, and skip where it is empty.
 export TRAINMASTER_DATA ?= $(realpath ../shared/data)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export NO_MKDOCS_2_WARNING := 1
 
 PY := .venv/bin/python
 TESTS ?= tests src
