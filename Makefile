@@ -40,6 +40,7 @@ bench: .venv/.with-core  ## measure speed and exactness: out/bench/core.json (ON
 
 docs: .venv/.with-docs  ## build the documentation into site/
 	$(PY) -m mkdocs build --strict --quiet
+	@echo site/index.html
 
 docs-serve: .venv/.with-docs  ## show the documentation on a local port
 	$(PY) -m mkdocs serve
