@@ -1,0 +1,329 @@
+"""The result records of `simulate --out DIR`, loaded and validated.
+
+Three files lie in a result folder; the report reads nothing else.
+
+`summary.json` and `jobs.csv` are described in the interface document. `jobs.csv` may
+carry the columns `nodes` and `seed`, which tell the runs of a sweep apart. Without
+them, the k-th row of a job under a policy belongs to that policy's k-th run.
+
+`series.json`::
+
+    {"schema": 1,
+     "runs": [{"policy": str, "nodes": int, "seed": int,   # names one run of summary.json
+       "buckets": {"width_s": float, "start_s": float,   # bucket i starts at start_s + i*width_s
+                   "used_gpus": [float], "running_jobs": [float],
+                   "pending_jobs": [float], "pending_gpus": [float]},       # averages over each bucket
+       "lanes": null | {"from_s": float, "to_s": float,       # up to 24 hours around the busiest one
+                        "nodes": [{"name": str, "gpus": int}],
+                        "segments": [[node_index, devices, start_s, end_s,
+                                      job_id, tenant, num_gpus, kind]]}}]}
+
+`devices` is a bit mask of the node's GPUs (bit 0 = the first). `kind` is "run", or
+"overhead" while the job starts, writes a checkpoint or stops. `lanes` is null where
+jobs are not placed on nodes (`--placement pool`). Times are seconds of the trace's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trainmaster.model.errors import InputError
+
+from .document import Node, parse_json
+
+if TYPE_CHECKING:
+    from .jobs import Jobs
+
+SCHEMA = 1
+MEND = "make the folder with `trainmaster simulate TRACE ... --out DIR`"
+
+FIGURES = (
+    "jobs",
+    "finished",
+    "mean_jct_s",
+    "median_jct_s",
+    "p90_jct_s",
+    "p99_jct_s",
+    "mean_wait_s",
+    "mean_first_wait_s",
+    "makespan_s",
+    "utilization",
+    "preemptions",
+    "overhead_gpu_s",
+    "lost_gpu_s",
+    "slo_jobs",
+    "slo_missed",
+    "miss_rate",
+    "weighted_miss_rate",
+    "best_effort_mean_jct_s",
+    "mean_run_s",
+    "samples_done",
+    "samples_planned",
+    "metric_loss_mean",
+    "metric_loss_worst",
+    "tolerance_missed",
+    "members_harmed",
+    "guaranteed",
+    "broken",
+    "fairness_loss",
+    "ltgf_min",
+    "ltgf_max_over_min",
+    "jain",
+    "sharing_loss_share",
+    "decisions",
+    "decision_ms_mean",
+    "decision_ms_p99",
+    "fallbacks",
+    "events",
+    "cpu_s",
+    "wall_s",
+    "peak_rss_mib",
+)
+"""Figures of a run: numbers, or None where they do not apply."""
+
+
+class RunKey(NamedTuple):
+    """What tells the runs of one comparison apart."""
+
+    policy: str
+    nodes: int | None
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One replay: a policy on a cluster with a seed, and its figures.
+
+    `run["mean_jct_s"]` is a float, or None where the figure does not apply.
+    """
+
+    policy: str
+    gpus: int | None
+    nodes: int | None
+    seed: int | None
+    predictor: str | None
+    placement: str | None
+    figures: Mapping[str, float | None]
+
+    def __getitem__(self, figure: str) -> float | None:
+        return self.figures[figure]
+
+    @property
+    def key(self) -> RunKey:
+        return RunKey(self.policy, self.nodes, self.seed)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What was replayed. `dropped` counts the rows at fault by reason."""
+
+    path: str
+    jobs: int
+    dropped: Mapping[str, int]
+    span_s: float
+    gpu_hours: float
+
+    @property
+    def name(self) -> str:
+        return self.path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether its name says that the jobs were generated."""
+        return "synth" in self.path.lower()
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Averages over consecutive buckets of `width_s` seconds from `start_s` on."""
+
+    start_s: float
+    width_s: float
+    used_gpus: tuple[float, ...]
+    running_jobs: tuple[float, ...]
+    pending_jobs: tuple[float, ...]
+    pending_gpus: tuple[float, ...]
+
+
+class LaneNode(NamedTuple):
+    name: str
+    gpus: int
+
+
+class Segment(NamedTuple):
+    """A job on some devices of one node during [start_s, end_s)."""
+
+    node: int
+    devices: int
+    start_s: float
+    end_s: float
+    job_id: str
+    tenant: str
+    num_gpus: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Who held which devices between `from_s` and `to_s`."""
+
+    from_s: float
+    to_s: float
+    nodes: tuple[LaneNode, ...]
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class Series:
+    """How one run went over time."""
+
+    key: RunKey
+    buckets: Buckets
+    lanes: Lanes | None
+
+
+@dataclass(frozen=True)
+class Records:
+    """All records of one result folder.
+
+    `runs` keeps the order of summary.json; `jobs` and `series` are looked up by
+    `run.key` (a run may have no series).
+    """
+
+    version: str
+    command: str | None
+    trace: Trace
+    seed: int | None
+    runs: tuple[Run, ...]
+    jobs: Mapping[RunKey, Jobs]
+    series: Mapping[RunKey, Series]
+
+
+def load_records(folder: str | Path) -> Records:
+    """Load summary.json, jobs.csv and series.json of a result folder.
+
+    Raises:
+        InputError: a file is missing, unreadable, of another schema, or contradicts
+            another one; names file, place and mend.
+    """
+    from .jobs import read_jobs
+
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError("is not a result folder", file=folder, mend=MEND)
+    summary = _document(folder / "summary.json")
+    runs = tuple(_run(node, summary) for node in summary["runs"].items())
+    if not runs:
+        raise summary["runs"].error("has no runs")
+    keys = [run.key for run in runs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise summary["runs"].error(f"names {key.policy!r} twice for the same cluster and seed")
+    series = {item.key: item for item in map(_series, _document(folder / "series.json")["runs"].items())}
+    for key in series:
+        if key not in keys:
+            raise InputError(
+                f"has {key.policy!r} on {key.nodes} nodes with seed {key.seed}, summary.json has no such run",
+                file=folder / "series.json",
+                mend=f"the files stem from different replays; {MEND}",
+            )
+    return Records(
+        version=summary["trainmaster"].text(),
+        command=summary["command"].optional_text(),
+        trace=_trace(summary["trace"]),
+        seed=summary["seed"].optional_whole(),
+        runs=runs,
+        jobs=read_jobs(folder / "jobs.csv", runs, MEND),
+        series=series,
+    )
+
+
+def as_run(run: Run | Mapping[str, Any]) -> Run:
+    """A run from one entry of `summary.json["runs"]`; a `Run` is returned as it is.
+
+    >>> as_run({"policy": "fifo", "cluster": {"gpus": 8, "nodes": 1}, "mean_jct_s": 12.0})["mean_jct_s"]
+    12.0
+    """
+    return run if isinstance(run, Run) else _run(Node(run, "run"), Node({}, "run"))
+
+
+def _document(path: Path) -> Node:
+    document = parse_json(path, MEND)
+    schema = document["schema"].value
+    if schema != SCHEMA:
+        raise document["schema"].error(f"is {schema!r}, this version reads {SCHEMA}")
+    return document
+
+
+def _run(node: Node, summary: Node) -> Run:
+    cluster = node["cluster"] if node["cluster"].value is not None else summary["cluster"]
+    seed = node["seed"] if node["seed"].value is not None else summary["seed"]
+    return Run(
+        policy=node["policy"].text(),
+        gpus=cluster["gpus"].optional_whole() if cluster.value is not None else None,
+        nodes=cluster["nodes"].optional_whole() if cluster.value is not None else None,
+        seed=seed.optional_whole(),
+        predictor=node["predictor"].optional_text(),
+        placement=node["placement"].optional_text(),
+        figures={name: node[name].optional_number() for name in FIGURES},
+    )
+
+
+def _trace(node: Node) -> Trace:
+    dropped = node["dropped"]
+    return Trace(
+        path=node["path"].text(),
+        jobs=node["jobs"].whole(),
+        dropped={reason: dropped[reason].whole() for reason in dropped.names()},
+        span_s=node["span_s"].number(),
+        gpu_hours=node["gpu_hours"].number(),
+    )
+
+
+def _series(node: Node) -> Series:
+    buckets = node["buckets"]
+    columns = {
+        name: tuple(item.number() for item in buckets[name].items())
+        for name in ("used_gpus", "running_jobs", "pending_jobs", "pending_gpus")
+    }
+    if len({len(values) for values in columns.values()}) != 1:
+        raise buckets.error("has lists of different lengths")
+    width_s = buckets["width_s"].number()
+    if width_s <= 0:
+        raise buckets["width_s"].error("must be more than 0")
+    return Series(
+        key=RunKey(node["policy"].text(), node["nodes"].optional_whole(), node["seed"].optional_whole()),
+        buckets=Buckets(buckets["start_s"].number(), width_s, **columns),
+        lanes=None if node["lanes"].value is None else _lanes(node["lanes"]),
+    )
+
+
+def _lanes(node: Node) -> Lanes:
+    nodes = tuple(LaneNode(item["name"].text(), item["gpus"].whole()) for item in node["nodes"].items())
+    from_s, to_s = node["from_s"].number(), node["to_s"].number()
+    if to_s <= from_s:
+        raise node["to_s"].error("must be after from_s")
+    segments = node["segments"]
+    return Lanes(from_s, to_s, nodes, tuple(_segment(item, nodes) for item in segments.items()))
+
+
+def _segment(node: Node, nodes: Sequence[LaneNode]) -> Segment:
+    match node.value:
+        case [
+            int(place),
+            int(devices),
+            int() | float() as start_s,
+            int() | float() as end_s,
+            str(job_id),
+            str(tenant),
+            int() | float() as num_gpus,
+            "run" | "overhead" as kind,
+        ] if 0 <= place < len(nodes) and 0 < devices < 1 << nodes[place].gpus and start_s <= end_s:
+            return Segment(place, devices, start_s, end_s, job_id, tenant, num_gpus, kind)
+    raise node.error(
+        "must be [node_index, devices, start_s, end_s, job_id, tenant, num_gpus, kind] with devices that the "
+        'node has, start_s <= end_s, and kind "run" or "overhead"'
+    )
