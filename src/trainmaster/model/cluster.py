@@ -1,0 +1,83 @@
+"""A cluster: named nodes with whole GPUs, and the tenants who share them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from trainmaster.model.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine.
+
+    Args:
+        name: unique within the cluster.
+        gpus: number of whole GPUs.
+        gpu_type: type of all its GPUs; "" = the cluster does not tell types apart.
+    """
+
+    name: str
+    gpus: int
+    gpu_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Nodes in a fixed order (an index into `nodes` names a node everywhere inside).
+
+    Args:
+        nodes: at least one node, each with at least one GPU, names unique.
+        pooled: only the total number of GPUs counts; there is a single node.
+
+    Raises:
+        InputError: no nodes, a node without GPUs, or a name twice.
+
+    >>> Cluster.homogeneous(nodes=2, gpus_per_node=8).gpus
+    16
+    """
+
+    nodes: tuple[Node, ...]
+    pooled: bool = False
+    names: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.nodes:
+            raise InputError("the cluster has no nodes", mend="give at least one node")
+        names = {node.name: index for index, node in enumerate(self.nodes)}
+        for node in self.nodes:
+            if node.gpus < 1:
+                raise InputError(
+                    f"node {node.name} has {node.gpus} GPUs", mend="give each node at least 1 GPU"
+                )
+        if len(names) < len(self.nodes):
+            twice = next(node.name for index, node in enumerate(self.nodes) if names[node.name] != index)
+            raise InputError(f"node name {twice!r} stands twice", mend="make node names unique")
+        object.__setattr__(self, "names", names)
+
+    @classmethod
+    def homogeneous(cls, nodes: int, gpus_per_node: int, gpu_type: str = "") -> Cluster:
+        """`nodes` equal machines named node-0, node-1, …"""
+        return cls(tuple(Node(f"node-{index}", gpus_per_node, gpu_type) for index in range(nodes)))
+
+    @property
+    def gpus(self) -> int:
+        """Whole GPUs in the cluster."""
+        return sum(node.gpus for node in self.nodes)
+
+    def as_pool(self) -> Cluster:
+        """The same GPUs on one imaginary node: only their number counts."""
+        return Cluster((Node("pool", self.gpus),), pooled=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """Who shares the cluster: a virtual cluster, a team, a project.
+
+    Args:
+        name: as in `Job.tenant`.
+        weight: entitlement relative to the other tenants'; equal by default.
+    """
+
+    name: str
+    weight: float = 1.0

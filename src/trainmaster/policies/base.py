@@ -1,0 +1,103 @@
+"""The base class of policies: a policy names its parts, and `plan` walks the queue.
+
+A policy is written in one file::
+
+    class Smallest(Policy):
+        \"\"\"Smallest gang first.\"\"\"
+
+        name = "smallest"
+
+        def compose(self) -> None:
+            self.ordering = SmallestGang()
+
+Parts: `ordering` (who is next, who gives way), `walk` (what happens behind a job that
+can't start, and whether running jobs give way), `placement` (which GPUs), `sharing`
+(whose turn it is among tenants; wraps the ordering). A planner that thinks in other
+terms overrides `plan(view)` and takes its steps on the view itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from trainmaster.model.ports import ClusterView, Ordering
+from trainmaster.model.units import to_ns
+from trainmaster.policies.knobs import Knob, Value, settings
+from trainmaster.policies.parts.backfill import Greedy, Walk
+from trainmaster.policies.parts.ordering import Order
+from trainmaster.policies.parts.placement import PLACEMENTS, Placement
+from trainmaster.policies.parts.preemption import Evict, GreedyWalk
+
+MIN_RUN = Knob(
+    "min_run_s",
+    60.0,
+    "a job that has just started may not be stopped for this long, seconds "
+    "(default 0 under placement pool with zero costs)",
+    low=0,
+)
+ROUND = Knob("round_s", 0.0, "decide only at multiples of this, seconds; 0 = at every event", low=0)
+
+
+class Policy:
+    """A scheduling policy composed of parts.
+
+    Args:
+        placement: pool, pack or spread.
+        relax_s: waiting time after which a job accepts any nodes, seconds; None = never.
+        title: name in results; by default the policy's own.
+        knobs: by name; the others keep their defaults.
+
+    Raises:
+        InputError: an unknown knob or a bad value.
+
+    >>> from trainmaster.policies.fifo import Fifo
+    >>> Fifo(backfill="easy").settings
+    {'backfill': 'easy', 'depth': 100}
+    """
+
+    name: ClassVar[str] = ""
+    source: ClassVar[str] = ""
+    """The paper or system it comes from."""
+    limits: ClassVar[str] = ""
+    """What it doesn't do, or where it departs from its source."""
+    knobs: ClassVar[tuple[Knob, ...]] = ()
+    preemptive: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *,
+        placement: str = "pack",
+        relax_s: float | None = None,
+        title: str | None = None,
+        defaults: Mapping[str, Value] | None = None,
+        **knobs: object,
+    ) -> None:
+        self.title = title or self.name
+        self.settings = settings(self.all_knobs(), {**(defaults or {}), **knobs}, self.name)
+        self.relax = None if relax_s is None else to_ns(relax_s)
+        self.by_tenant = False
+        self.min_run = to_ns(float(self.settings.get("min_run_s", 0.0)))
+        self.round = to_ns(float(self.settings.get("round_s", 0.0)))
+        self.placement: Placement = PLACEMENTS[placement]()
+        self.ordering: Ordering = Order()
+        self.walk: Walk = Greedy()
+        if self.preemptive:
+            self.walk = GreedyWalk() if placement == "pool" else Evict()
+        self.compose()
+
+    def compose(self) -> None:
+        """Name the parts. Called once, with `settings` and the default parts in place."""
+
+    @classmethod
+    def all_knobs(cls) -> tuple[Knob, ...]:
+        """The policy's own knobs, and those that all policies of its kind have."""
+        return (*cls.knobs, MIN_RUN, ROUND) if cls.preemptive else cls.knobs
+
+    def number(self, name: str) -> float:
+        """A knob as a number."""
+        return float(self.settings[name])
+
+    def plan(self, view: ClusterView) -> None:
+        """Decide, by steps on `view`."""
+        self.walk.plan(view, self.ordering, self.placement)

@@ -1,0 +1,249 @@
+"""Walks through the queue that leave running jobs alone.
+
+They differ in what happens behind a job that can't start: nothing (`Blocking`),
+anything (`Greedy`), or only what doesn't delay it (`Easy`: the first blocked job has a
+reservation; `Conservative`: every job has one).
+
+Source: Mu'alem and Feitelson, "Utilization, Predictability, Workloads, and User Runtime
+Estimates in Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from trainmaster.model.allocation import Allocation
+from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering
+from trainmaster.policies.parts.placement import EVERYWHERE, Placement
+from trainmaster.policies.parts.queue import Heads, Merged
+
+
+class Walk(Protocol):
+    """How one decision goes through the queue."""
+
+    def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
+        """Take the steps of one decision."""
+        ...
+
+
+class Blocking:
+    """In order; the first job that can't start blocks all behind it."""
+
+    def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
+        """See `Walk`."""
+        start_in_order(view, ordering, placement)
+
+
+class Greedy:
+    """In order, starting whatever fits."""
+
+    def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
+        """See `Walk`."""
+        heads = Heads(view, ordering)
+        capacity = view.capacity
+        while capacity.free_milli and (job := heads.first()) is not None:
+            members = heads.members
+            allocation = placement.find(capacity, members.request, relaxed=members.relaxed)
+            if allocation is None:
+                heads.drop()
+            else:
+                view.start(job, allocation)
+                heads.advance()
+
+
+class Easy:
+    """EASY backfill: the first blocked job is promised the earliest instant at which the
+    expected ends of running jobs make room for it. A later job may start if it is
+    expected to end by then, or uses only GPUs that are left over at that instant."""
+
+    def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
+        """See `Walk`."""
+        head, relaxed = start_in_order(view, ordering, placement)
+        capacity, now = view.capacity, view.now
+        if head is None or not self._candidates(view):
+            return
+        shadow, later = reservation(view, head, relaxed, placement)
+        for job in self._in_order(view, head):
+            request = job.job.request
+            if not capacity.free_milli:
+                return
+            if request.gpus > capacity.free_milli:
+                continue
+            if job.expected_end(now) <= shadow:
+                allocation = placement.find(capacity, request)
+                if allocation is not None:
+                    view.start(job, allocation)
+                continue
+            allocation = find_in_both(capacity, later, job, placement)
+            if allocation is not None:
+                view.start(job, allocation)
+                later.take(allocation)
+
+    @staticmethod
+    def _candidates(view: ClusterView) -> bool:
+        free = view.capacity.free_milli
+        return free > 0 and any(members.request.gpus <= free for members in view.pending_classes)
+
+    @staticmethod
+    def _in_order(view: ClusterView, head: JobView) -> list[JobView]:
+        free = view.capacity.free_milli
+        jobs = [
+            job
+            for members in view.pending_classes
+            if members.request.gpus <= free
+            for job in members.ordered()
+            if job is not head
+        ]
+        jobs.sort(key=lambda job: job.pending_key)
+        return jobs
+
+
+class Conservative:
+    """Conservative backfill: every waiting job, in order, gets the earliest reservation
+    that delays none before it, and starts when that is now.
+
+    Reservations count free GPUs; whether a gang finds its nodes is asked when it starts.
+
+    Args:
+        depth: how many waiting jobs get a reservation; those behind them wait.
+    """
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+
+    def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
+        """See `Walk`."""
+        jobs = self._first(view, ordering)
+        if not jobs or min(job.job.request.gpus for job in jobs) > view.capacity.free_milli:
+            return
+        profile = Profile(view)
+        starts = []
+        for job in jobs:
+            request = job.job.request
+            length = max(1, job.remaining(view.now))
+            at = profile.earliest(request.gpus, length)
+            if at == view.now:
+                allocation = placement.find(view.capacity, request)
+                if allocation is not None:
+                    view.start(job, allocation)
+                    starts.append(job)
+                else:
+                    at = profile.next_release()
+            profile.reserve(request.gpus, at, at + length)
+
+    def _first(self, view: ClusterView, ordering: Ordering) -> list[JobView]:
+        merged = Merged(view, ordering)
+        jobs: list[JobView] = []
+        while merged.key is not None and len(jobs) < self.depth:
+            jobs.append(merged.job)
+            merged.advance()
+        return jobs
+
+
+class Profile:
+    """Expected free milli-GPUs over time, as steps (instant, free)."""
+
+    def __init__(self, view: ClusterView) -> None:
+        now = view.now
+        released: dict[int, int] = {}
+        for job in view.holders:
+            end = max(job.expected_end(now), now + 1)
+            released[end] = released.get(end, 0) + job.job.request.gpus
+        free = view.capacity.free_milli
+        self._steps = [[now, free]]
+        for at in sorted(released):
+            free += released[at]
+            self._steps.append([at, free])
+
+    def earliest(self, gpus: int, length: int) -> int:
+        """First instant from which `gpus` stay free for `length` ns."""
+        steps = self._steps
+        index = 0
+        while True:
+            begin = steps[index][0]
+            clash = next(
+                (
+                    later
+                    for later in range(index, len(steps))
+                    if steps[later][0] < begin + length and steps[later][1] < gpus
+                ),
+                None,
+            )
+            if clash is None or clash == len(steps) - 1:
+                return begin if clash is None else steps[-1][0]
+            index = clash + 1
+
+    def next_release(self) -> int:
+        """The first instant after now at which GPUs are released."""
+        return self._steps[1][0] if len(self._steps) > 1 else self._steps[0][0]
+
+    def reserve(self, gpus: int, begin: int, end: int) -> None:
+        """Take `gpus` out during [begin, end)."""
+        self._split(begin)
+        self._split(end)
+        for step in self._steps:
+            if begin <= step[0] < end:
+                step[1] -= gpus
+
+    def _split(self, at: int) -> None:
+        for index, (instant, _) in enumerate(self._steps):
+            if instant == at:
+                return
+            if instant > at:
+                self._steps.insert(index, [at, self._steps[index - 1][1]])
+                return
+        self._steps.append([at, self._steps[-1][1]])
+
+
+def start_in_order(
+    view: ClusterView, ordering: Ordering, placement: Placement
+) -> tuple[JobView | None, bool]:
+    """Start jobs in order until one can't start; returns it and whether it is relaxed."""
+    heads = Heads(view, ordering)
+    while (job := heads.first()) is not None:
+        members = heads.members
+        allocation = placement.find(view.capacity, members.request, relaxed=members.relaxed)
+        if allocation is None:
+            return job, members.relaxed
+        view.start(job, allocation)
+        heads.advance()
+    return None, False
+
+
+def reservation(
+    view: ClusterView, head: JobView, relaxed: bool, placement: Placement
+) -> tuple[int, CapacityView]:
+    """When `head` will find room by the expected ends of running jobs, and what is free
+    then besides it."""
+    later = view.capacity.copy()
+    now = view.now
+    ends = sorted(
+        ((job.expected_end(now), job.job.sequence, job.allocation) for job in view.holders),
+        key=lambda end: end[:2],
+    )
+    request = head.job.request
+    for index, (at, _, allocation) in enumerate(ends):
+        assert allocation is not None
+        later.give(allocation)
+        if later.free_milli < request.gpus or (index + 1 < len(ends) and ends[index + 1][0] == at):
+            continue
+        found = placement.find(later, request, relaxed=relaxed)
+        if found is not None:
+            later.take(found)
+            return at, later
+    # Not even an empty cluster has room now (nodes are down): nothing can delay the job.
+    return now, later
+
+
+def find_in_both(
+    capacity: CapacityView, later: CapacityView, job: JobView, placement: Placement
+) -> Allocation | None:
+    """GPUs that are free now and are still left over at the reservation."""
+    nodes = EVERYWHERE
+    while True:
+        allocation = placement.find(capacity, job.job.request, nodes=nodes)
+        if allocation is None or later.fits(allocation):
+            return allocation
+        for share in allocation.shares:
+            if not later.fits(Allocation.of([share])):
+                nodes &= ~(1 << share.node)

@@ -1,0 +1,79 @@
+"""Sharing: whose turn it is among tenants, wrapped around any order.
+
+`DominantShare` puts the tenant with the smallest share first; inside a tenant the
+wrapped order decides. The level of a running job is its tenant's share up to and
+including it, so a tenant's latest jobs give way first; the level of a waiting job is its
+tenant's share if it started. A job may displace another only if that leaves its tenant
+below the other's level: equal tenants never take turns evicting each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trainmaster.model.ports import ClusterView, JobView, Ordering
+from trainmaster.policies.parts.ordering import Order
+
+SCALE = 1 << 20
+"""Resolution of a share relative to one milli-GPU of a tenant of weight 1."""
+
+INNER_BITS = 192
+"""Bits that hold the wrapped order's key."""
+
+
+class DominantShare(Order):
+    """Smallest share (GPUs held / weight) first, then the wrapped order.
+
+    Args:
+        inner: order inside a tenant.
+        preemptive: whether a tenant above its share gives way to one below.
+
+    Source: Ghodsi et al., Dominant Resource Fairness, NSDI'11, section 4.
+    """
+
+    stable = False
+
+    def __init__(self, inner: Ordering, preemptive: bool) -> None:
+        self.inner = inner
+        self.preemptive = preemptive
+        self.uses_estimates = inner.uses_estimates
+        self._allocated: Mapping[str, int] = {}
+        self._weights: Mapping[str, float] = {}
+        self._levels: dict[str, int] = {}
+
+    def pending_key(self, job: JobView, now: int) -> int:
+        """The wrapped order's."""
+        return self.inner.pending_key(job, now)
+
+    def challenge(self, job: JobView, now: int) -> int:
+        """(share of the tenant with this job running, the wrapped order's key)."""
+        tenant = job.job.tenant
+        level = self._level(self._allocated.get(tenant, 0) + job.job.request.gpus, tenant)
+        return level << INNER_BITS | job.pending_key
+
+    def running_key(self, job: JobView, now: int) -> int:
+        """(share of the tenant up to this job, submission)."""
+        return self._levels.get(job.job.id, 0) << INNER_BITS | Order.pending_key(self, job, now)
+
+    def next_change(self, job: JobView, now: int) -> int | None:
+        """Levels are worked out when they are read."""
+        return None
+
+    def finished(self, job: JobView, now: int) -> None:
+        """Pass on to the wrapped order."""
+        self.inner.finished(job, now)
+
+    def refresh(self, view: ClusterView) -> None:
+        """Work out the levels of all jobs that hold GPUs."""
+        self._allocated, self._weights = view.allocated, view.weights
+        if not self.preemptive:
+            return
+        totals: dict[str, int] = {}
+        self._levels = {}
+        for job in sorted(view.holders, key=lambda job: (job.job.submit, job.job.sequence)):
+            tenant = job.job.tenant
+            total = totals[tenant] = totals.get(tenant, 0) + job.job.request.gpus
+            self._levels[job.job.id] = self._level(total, tenant)
+
+    def _level(self, milli: int, tenant: str) -> int:
+        return int(milli * SCALE / self._weights.get(tenant, 1.0))
