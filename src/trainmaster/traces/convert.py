@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,24 +89,17 @@ def write_csv(trace: Trace, path: str | Path) -> None:
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` when all went well, and leaves no trace when not."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
-            with os.fdopen(handle, "wb") as raw:
+            with unfinished.open("wb") as raw:
                 yield raw
-            Path(name).chmod(0o666 & ~_umask())
-            Path(name).replace(path)
+            unfinished.replace(path)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            unfinished.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager

@@ -6,9 +6,10 @@ field means unknown. `COLUMNS` lists every column with its meaning.
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final
 
+from trainmaster.model.job import Deadline, Workload
 from trainmaster.model.units import GPU, SECOND
 from trainmaster.traces.problems import RowFault
 
@@ -60,26 +61,27 @@ def delimiter_hint(header: str) -> str:
     return ""
 
 
-# Below this many seconds a float is finer than a nanosecond, so its fraction can be trusted.
-_FINE_S: Final = 1 << 22
+_LIMIT_NS: Final = LIMIT_S * SECOND
+
+# Below this a float is so much finer than a nanosecond that a fraction can't vanish in it.
+_FINE: Final = 1 << 16
 
 
-def parse_seconds(text: str) -> int:
-    """Text of seconds to nanoseconds, exactly; raises ValueError for what isn't a finite time.
+def parse_time(text: str, unit: int = SECOND) -> int:
+    """Text of a time in `unit` nanoseconds to nanoseconds, exactly.
 
-    >>> parse_seconds("2240194.0"), parse_seconds("1700000000.123456789"), parse_seconds("1e3")
+    Raises ValueError or OverflowError for what isn't a finite time within `LIMIT_S`.
+
+    >>> parse_time("2240194.0"), parse_time("1700000000.123456789"), parse_time("1e3")
     (2240194000000000, 1700000000123456789, 1000000000000)
     """
     value = float(text)
-    if -LIMIT_S <= value <= LIMIT_S:
-        whole = int(value)
-        if whole == value and (-_FINE_S < whole < _FINE_S or "." not in text or text.endswith(".0")):
-            return whole * SECOND
-        try:
-            return int((Decimal(text) * SECOND).to_integral_value())
-        except InvalidOperation as error:
-            raise ValueError(text) from error
-    raise ValueError(f"{text!r} is no finite number of seconds below {LIMIT_S}")
+    whole = int(value)
+    if not -_LIMIT_NS <= whole * unit <= _LIMIT_NS:
+        raise ValueError(f"{text!r} is beyond {LIMIT_S} seconds")
+    if whole == value and (-_FINE < whole < _FINE or "." not in text or text.endswith(".0")):
+        return whole * unit
+    return int((Decimal(text) * unit).to_integral_value())
 
 
 def format_seconds(ns: int) -> str:
@@ -108,13 +110,13 @@ def format_number(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-def time_field(text: str, column: str, reason: str) -> int:
-    """Nanoseconds from the text of seconds in `column`; raises `RowFault`."""
+def time_field(text: str, column: str, reason: str, unit: int = SECOND) -> int:
+    """Nanoseconds from the text of a time in `unit` nanoseconds; raises `RowFault`."""
     try:
-        return parse_seconds(text)
+        return parse_time(text, unit)
     except (ValueError, OverflowError):
-        what = f"{text!r} is not a finite number of seconds" if text.strip() else "is empty"
-        raise RowFault(reason, what, column=column, mend="seconds, such as 3600 or 0.5") from None
+        what = f"{text!r} is not a finite time" if text.strip() else "is empty"
+        raise RowFault(reason, what, column=column, mend="a number, such as 3600 or 0.5") from None
 
 
 def gpus_field(text: str, column: str = "num_gpus", reason: str = "gpus_invalid") -> int:
@@ -158,3 +160,68 @@ def flag_field(text: str, column: str, reason: str) -> bool:
     if word in _FALSE:
         return False
     raise RowFault(reason, f"{text!r} is neither true nor false", column=column)
+
+
+def optional_whole(text: str, column: str, reason: str) -> int | None:
+    """A whole number of at least 1; None when empty or 0; raises `RowFault`."""
+    return whole_field(text, column, reason, at_least=0) or None if text else None
+
+
+def gpu_types_field(text: str) -> tuple[str, ...]:
+    """Acceptable GPU types, sorted, from 'A|B'.
+
+    >>> gpu_types_field("V100M32|T4"), gpu_types_field("")
+    (('T4', 'V100M32'), ())
+    """
+    return tuple(sorted({name.strip() for name in text.split("|")} - {""}))
+
+
+def workload_fields(model: str, batch_size: str, iterations: str) -> Workload | None:
+    """What a job computes; None when nothing is known; raises `RowFault`."""
+    if not (model or batch_size or iterations):
+        return None
+    count = number_field(iterations, "iterations", "iterations_invalid") if iterations else None
+    if count is not None and count <= 0:
+        raise RowFault("iterations_invalid", f"{iterations} is not positive", column="iterations")
+    batch = whole_field(batch_size, "batch_size", "batch_size_invalid", at_least=1) if batch_size else None
+    return Workload(model, batch, count)
+
+
+def deadline_fields(
+    times: list[int], values: list[float], times_column: str, values_column: str
+) -> tuple[Deadline, ...]:
+    """Deadlines in growing order with values that don't grow; raises `RowFault`."""
+    if len(values) != len(times):
+        message = f"{len(times)} deadlines but {len(values)} values"
+        raise RowFault("deadline_invalid", message, column=values_column)
+    if times != sorted(set(times)) or values != sorted(values, reverse=True):
+        raise RowFault("deadline_invalid", "times must grow and values may not", column=times_column)
+    return tuple(Deadline(at, value) for at, value in zip(times, values, strict=True))
+
+
+_STATUS: Final = {
+    "pass": "completed",
+    "succeeded": "completed",
+    "terminated": "completed",
+    "killed": "cancelled",
+    "canceled": "cancelled",
+}
+
+
+def status_word(text: str) -> str:
+    """The common word for how a job ended; words without a common one stay, in lower case.
+
+    >>> status_word("Pass"), status_word("CANCELLED by 1001"), status_word("NODE_FAIL")
+    ('completed', 'cancelled', 'node_fail')
+    """
+    words = text.lower().split()
+    return _STATUS.get(words[0], words[0]) if words else ""
+
+
+def is_number(text: str) -> bool:
+    """Whether the text reads as a number; for recognizing formats."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+
 from trainmaster.model.errors import InputError
 from trainmaster.model.units import to_ns
 from trainmaster.traces.dependencies import without_absent
@@ -31,6 +34,57 @@ def slice_trace(
         if (start is None or job.submit >= start) and (end is None or job.submit < end)
     ]
     return part(trace, chosen[:limit])
+
+
+def sample(trace: Trace, fraction: float, seed: int = 0) -> Trace:
+    """A thinner trace with the same arrival pattern.
+
+    Every job is kept with the probability `fraction`, but not independently: among the
+    jobs that ask for the same number of GPUs, in order of time, one of about 1/fraction
+    neighbours stays (ordered pivotal sampling, Deville and Tillé 1998). So each hour, each
+    burst and each size keeps its share almost exactly, and the load curve of a cluster
+    shrunk by `fraction` has the same shape. Bursts become shorter with the rest: their
+    size relative to the mean rate stays, not the number of jobs in one.
+
+    Args:
+        trace: the trace.
+        fraction: share of the jobs to keep, 0 < fraction <= 1.
+        seed: which of the neighbours stay.
+
+    Raises:
+        InputError: the fraction is not in (0, 1].
+    """
+    if not 0 < fraction <= 1:
+        raise InputError(f"the fraction to sample is {fraction}", mend="more than 0 and at most 1")
+    generator = random.Random(seed)
+    by_size: dict[int, list[int]] = {}
+    for index, job in enumerate(trace.jobs):
+        by_size.setdefault(job.request.gpus, []).append(index)
+    kept = [
+        index for _, indexes in sorted(by_size.items()) for index in _pivotal(indexes, fraction, generator)
+    ]
+    return part(trace, sorted(kept))
+
+
+def _pivotal(items: list[int], fraction: float, generator: random.Random) -> Iterator[int]:
+    """Items kept with probability `fraction` each: neighbours settle between them who stays."""
+    if fraction == 1:
+        yield from items
+        return
+    undecided, chance = items[0], fraction
+    for item in items[1:]:
+        total = chance + fraction
+        if total < 1:
+            undecided = undecided if generator.random() * total < chance else item
+            chance = total
+        else:
+            stays, waits = (
+                (undecided, item) if generator.random() * (2 - total) < 1 - fraction else (item, undecided)
+            )
+            yield stays
+            undecided, chance = waits, total - 1
+    if generator.random() < chance:
+        yield undecided
 
 
 def part(trace: Trace, indexes: list[int]) -> Trace:

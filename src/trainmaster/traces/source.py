@@ -51,15 +51,26 @@ class Source:
         with translated(self.path):
             return "\n".join(sorted(entry.name for entry in self.path.iterdir()))
 
-    def table(self, delimiter: str = ",", path: Path | None = None) -> Iterator[tuple[int, list[str]]]:
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Line number and text of every line."""
+        with self.text() as text:
+            yield from enumerate(text, 1)
+
+    def table(
+        self, delimiter: str = ",", path: Path | None = None, *, quoted: bool = True
+    ) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every row, the header included; blank lines are skipped.
 
+        With `quoted` a field may stand in double quotes; without, a quote is any character.
         A quoted field may not run over the end of its line: one stray quote would
         swallow any number of rows without a word.
         """
         path = path or self.path
         with self.text(path) as text:
-            rows = csv.reader(text, delimiter=delimiter)
+            if quoted:
+                rows = csv.reader(text, delimiter=delimiter)
+            else:
+                rows = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
             line = 0
             try:
                 for row in rows:

@@ -21,14 +21,29 @@ ENTRY_POINTS: Final = "trainmaster.trace_readers"
 
 BUILT_IN: Final[dict[str, str]] = {
     "csv": "trainmaster.traces.readers.normalized:NormalizedReader",
+    "philly": "trainmaster.traces.readers.philly:PhillyReader",
+    "helios": "trainmaster.traces.readers.helios:HeliosReader",
+    "acme": "trainmaster.traces.readers.acme:AcmeReader",
+    "pai": "trainmaster.traces.readers.pai:PaiReader",
+    "openb": "trainmaster.traces.readers.openb:OpenbReader",
+    "itp": "trainmaster.traces.readers.itp:ItpReader",
+    "gavel": "trainmaster.traces.readers.gavel:GavelReader",
+    "muri": "trainmaster.traces.readers.tiresias:MuriReader",
+    "chronus": "trainmaster.traces.readers.tiresias:ChronusReader",
+    "tiresias": "trainmaster.traces.readers.tiresias:TiresiasReader",
+    "slurm": "trainmaster.traces.readers.slurm:SlurmReader",
+    "swf": "trainmaster.traces.readers.swf:SwfReader",
 }
 """Name of a format: where its reader is."""
 
 
 def format_names() -> tuple[str, ...]:
     """Names for ``--format``, those of other packages included."""
-    others = sorted({point.name for point in entry_points(group=ENTRY_POINTS)} - set(BUILT_IN))
-    return (*BUILT_IN, *others)
+    return (*BUILT_IN, *_others())
+
+
+def _others() -> list[str]:
+    return sorted({point.name for point in entry_points(group=ENTRY_POINTS)} - set(BUILT_IN))
 
 
 def find_reader(name: str) -> Reader:
@@ -49,5 +64,7 @@ def find_reader(name: str) -> Reader:
 
 def readers() -> Iterator[Reader]:
     """Every reader, in the order of recognition."""
-    for name in format_names():
+    for name in BUILT_IN:
+        yield find_reader(name)
+    for name in _others():
         yield find_reader(name)

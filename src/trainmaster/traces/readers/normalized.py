@@ -14,13 +14,16 @@ from trainmaster.traces.readers.base import Reader
 from trainmaster.traces.schema import (
     COLUMNS,
     REQUIRED,
+    deadline_fields,
     delimiter_hint,
     flag_field,
+    gpu_types_field,
     gpus_field,
     number_field,
-    parse_seconds,
+    parse_time,
     time_field,
     whole_field,
+    workload_fields,
 )
 from trainmaster.traces.source import Source
 from trainmaster.traces.trace import Truth
@@ -73,7 +76,7 @@ class NormalizedReader(Reader):
                     if not (job_id := row[at_id].strip()):
                         raise RowFault("id_missing", "is empty", column="job_id")
                     try:
-                        submit = parse_seconds(row[at_submit])
+                        submit = parse_time(row[at_submit])
                     except (ValueError, OverflowError):
                         submit = time_field(row[at_submit], "submit_s", "submit_invalid")
                     request = request_of(row)
@@ -140,13 +143,12 @@ def _requests(at: dict[str, int]) -> Callable[[list[str]], Request]:
 
 def _parse_request(fields: dict[str, str]) -> Request:
     gpus = gpus_field(fields["num_gpus"])
-    types = tuple(sorted({name.strip() for name in fields.get("gpu_type", "").split("|")} - {""}))
     nodes = fields.get("num_nodes")
     fewest, most = fields.get("min_gpus"), fields.get("max_gpus")
     preemptible = fields.get("preemptible")
     request = Request(
         gpus=gpus,
-        gpu_types=types,
+        gpu_types=gpu_types_field(fields.get("gpu_type", "")),
         nodes=whole_field(nodes, "num_nodes", "num_nodes_invalid", at_least=1) if nodes else None,
         min_gpus=gpus_field(fewest, "min_gpus", "min_gpus_invalid") if fewest else None,
         max_gpus=gpus_field(most, "max_gpus", "max_gpus_invalid") if most else None,
@@ -172,12 +174,12 @@ def _rare(at: dict[str, int]) -> Callable[[list[str]], _Rare] | None:
             return _NOTHING_RARE
         get = fields.get
         declared = get("requested_walltime_s")
-        label = get("job_class", "")
+        label, model = get("job_class", ""), get("model", "")
         return (
             whole_field(fields["priority"], "priority", "priority_invalid") if "priority" in fields else 0,
             _positive_time(declared, "requested_walltime_s", "walltime_invalid") if declared else None,
-            _parse_workload(fields, known),
-            _parse_deadlines(get("deadline_s"), get("deadlines_s"), get("deadline_values")),
+            workload_fields(known.setdefault(model, model), get("batch_size", ""), get("iterations", "")),
+            _deadlines(get("deadline_s", ""), get("deadlines_s", ""), get("deadline_values", "")),
             tuple(name for part in get("depends_on", "").split(";") if (name := part.strip())),
             known.setdefault(label, label),
         )
@@ -192,38 +194,15 @@ def _positive_time(text: str, column: str, reason: str) -> int:
     return ns
 
 
-def _parse_workload(fields: dict[str, str], known: dict[str, str]) -> Workload | None:
-    model = fields.get("model", "")
-    batch = fields.get("batch_size")
-    iterations = fields.get("iterations")
-    if not (model or batch or iterations):
-        return None
-    count = number_field(iterations, "iterations", "iterations_invalid") if iterations else None
-    if count is not None and count <= 0:
-        raise RowFault("iterations_invalid", f"{iterations} is not positive", column="iterations")
-    return Workload(
-        known.setdefault(model, model),
-        whole_field(batch, "batch_size", "batch_size_invalid", at_least=1) if batch else None,
-        count,
-    )
-
-
-def _parse_deadlines(single: str | None, many: str | None, values: str | None) -> tuple[Deadline, ...]:
-    if many is None:
+def _deadlines(single: str, many: str, values: str) -> tuple[Deadline, ...]:
+    if not many:
         return (Deadline(time_field(single, "deadline_s", "deadline_invalid")),) if single else ()
     times = [time_field(part, "deadlines_s", "deadline_invalid") for part in many.split("-")]
-    worth = (
-        [number_field(part, "deadline_values", "deadline_invalid") for part in values.split("-")]
-        if values
-        else [1.0]
-    )
-    if len(worth) != len(times):
-        raise RowFault(
-            "deadline_invalid", f"{len(times)} deadlines, {len(worth)} values", column="deadline_values"
-        )
-    if times != sorted(set(times)) or worth != sorted(worth, reverse=True):
-        raise RowFault("deadline_invalid", "times must grow and values may not grow", column="deadlines_s")
-    return tuple(Deadline(at, value) for at, value in zip(times, worth, strict=True))
+    worth = [
+        number_field(part, "deadline_values", "deadline_invalid")
+        for part in (values.split("-") if values else ["1"] * len(times))
+    ]
+    return deadline_fields(times, worth, "deadlines_s", "deadline_values")
 
 
 def _truths(at: dict[str, int], problems: Problems) -> Callable[[list[str], int, Workload | None], Truth]:
@@ -234,7 +213,7 @@ def _truths(at: dict[str, int], problems: Problems) -> Callable[[list[str], int,
         text = "" if at_duration is None else row[at_duration]
         duration: int | None
         try:
-            duration = parse_seconds(text)
+            duration = parse_time(text)
         except (ValueError, OverflowError):
             if text.strip():
                 duration = time_field(text, "duration_s", "duration_invalid")
@@ -252,7 +231,7 @@ def _truths(at: dict[str, int], problems: Problems) -> Callable[[list[str], int,
 def _queue(text: str, line: int, problems: Problems) -> int | None:
     """The recorded wait is only shown, never replayed: an odd one is noted and the row kept."""
     try:
-        wait = parse_seconds(text)
+        wait = parse_time(text)
     except (ValueError, OverflowError):
         wait = -1
     if wait >= 0:
