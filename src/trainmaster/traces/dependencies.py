@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from trainmaster.model.job import Job
 from trainmaster.traces.problems import Problems
-from trainmaster.traces.trace import Truth, renumbered
+from trainmaster.traces.trace import Truth
 
 
 def settle(jobs: list[Job], truths: list[Truth], problems: Problems) -> tuple[list[Job], list[Truth]]:
-    """Jobs of a file without dependencies that can't be met.
+    """Jobs of a file without dependencies that can't be met; `sequence` must still be the row.
 
     A dependency on a job that isn't in the trace (dropped, or never there) is taken as
     met and noted as ``dependency_absent``. Jobs that wait for each other in a circle,
@@ -27,8 +27,8 @@ def settle(jobs: list[Job], truths: list[Truth], problems: Problems) -> tuple[li
             kept.append((job, truth))
         else:
             message = f"job {job.id!r} waits for itself through {', '.join(job.depends_on)}"
-            problems.drop("dependency_cycle", job.sequence + 1, message=message, column="depends_on")
-    return renumbered(job for job, _ in kept), [truth for _, truth in kept]
+            problems.drop("dependency_cycle", job.sequence, message=message, column="depends_on")
+    return [job for job, _ in kept], [truth for _, truth in kept]
 
 
 def without_absent(jobs: list[Job], problems: Problems | None = None) -> list[Job]:

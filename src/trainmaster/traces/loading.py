@@ -16,6 +16,7 @@ from trainmaster.model.units import SECOND
 from trainmaster.traces.dependencies import settle
 from trainmaster.traces.problems import Problems, RowFault
 from trainmaster.traces.readers import BUILT_IN, Reader, find_reader, readers
+from trainmaster.traces.readers.base import Columns
 from trainmaster.traces.schema import LIMIT_S, REQUIRED, delimiter_hint, format_seconds
 from trainmaster.traces.source import Source
 from trainmaster.traces.trace import Trace, Truth
@@ -40,18 +41,23 @@ def load_trace(path: str | Path, *, format: str = "auto", strict: bool = False) 
             format, a column missing), or, when strict, a row.
     """
     path = Path(path)
+    reader = _recognize(Source(path)) if format == "auto" else find_reader(format)
+    return read_trace(reader, path, strict=strict)
+
+
+def read_trace(reader: Reader, path: Path, *, strict: bool = False) -> Trace:
+    """Read a job log with the given reader; else as `load_trace`."""
     source = Source(path)
-    reader = _recognize(source) if format == "auto" else find_reader(format)
     _refuse_folder_or_empty(source, reader)
     problems = Problems(str(path), strict=strict)
     with paused_collector():
-        pairs = list(_checked(reader.read(source, problems), problems))
+        pairs = list(_checked(reader, source, problems))
         pairs.sort(key=lambda pair: pair[0].submit)  # stable: rows of one instant keep their order
         jobs = list(map(itemgetter(0), pairs))
         truths = list(map(itemgetter(1), pairs))
         origin = _start_at_zero(jobs, source.zone) if reader.wall_clock else ""
-        _number(jobs)
         jobs, truths = settle(jobs, truths, problems)
+        _number(jobs)
     name = path.name.removesuffix(".gz").rsplit(".", 1)[0] or path.name
     return Trace(jobs, truths, name, str(path), reader.name, problems, source.synthetic, origin)
 
@@ -100,47 +106,40 @@ def _refuse_folder_or_empty(source: Source, reader: Reader) -> None:
         raise InputError("is empty", file=source.path, mend="give a trace with rows")
 
 
-def _checked(pairs: Iterator[tuple[Job, Truth]], problems: Problems) -> Iterator[tuple[Job, Truth]]:
+def _checked(reader: Reader, source: Source, problems: Problems) -> Iterator[tuple[Job, Truth]]:
     """The pairs that make sense; the others are dropped and counted. The same rules for every reader."""
     seen: set[str] = set()
-    for pair in pairs:
+    for pair in reader.read(source, problems):
         job, truth = pair
         duration = truth.duration
         if (
             job.request.gpus <= 0
-            or (duration is not None and duration <= 0)
+            or (duration <= 0 if duration is not None else job.workload is None or not job.workload.model)
             or not 0 <= job.submit <= LIMIT_S * SECOND
             or job.id in seen
         ):
-            problems.drop_fault(_fault(job, truth), job.sequence)
+            problems.drop_fault(_fault(job, truth, reader.columns), job.sequence)
         else:
             seen.add(job.id)
             yield pair
 
 
-def _fault(job: Job, truth: Truth) -> RowFault:
+def _fault(job: Job, truth: Truth, columns: Columns) -> RowFault:
     if not 0 <= job.submit <= LIMIT_S * SECOND:
-        return RowFault(
-            "submit_invalid",
-            f"job {job.id!r} is submitted at {format_seconds(job.submit)} s",
-            column="submit time",
-            mend="a time of at least 0",
-        )
+        message = f"job {job.id!r} is submitted at {format_seconds(job.submit)} s"
+        return RowFault("submit_invalid", message, column=columns.submit, mend="a time of at least 0")
     if job.request.gpus <= 0:
-        return RowFault(
-            "zero_gpus",
-            f"job {job.id!r} asks for 0 GPUs",
-            column="number of GPUs",
-            mend="remove CPU-only jobs",
-        )
+        message = f"job {job.id!r} asks for 0 GPUs"
+        return RowFault("zero_gpus", message, column=columns.gpus, mend="leave out CPU-only jobs")
+    if truth.duration is None and (job.workload is None or not job.workload.model):
+        message = f"job {job.id!r} has no duration, nor a model with a profile that gives one"
+        return RowFault("duration_missing", message, column=columns.duration, mend="a duration above 0")
     if truth.duration is not None and truth.duration <= 0:
-        return RowFault(
-            "duration_not_positive",
-            f"job {job.id!r} runs for {format_seconds(truth.duration)} s",
-            column="duration",
-            mend="a duration above 0",
-        )
-    return RowFault("duplicate_id", f"job {job.id!r} was there before", column="job id", mend="unique ids")
+        message = f"job {job.id!r} runs for {format_seconds(truth.duration)} s"
+        return RowFault("duration_not_positive", message, column=columns.duration, mend="a duration above 0")
+    return RowFault(
+        "duplicate_id", f"job {job.id!r} was there before", column=columns.job_id, mend="unique ids"
+    )
 
 
 # The jobs are new and nobody else holds one yet: setting a field in place is no breach

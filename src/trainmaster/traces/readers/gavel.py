@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from trainmaster.model.job import Job
 from trainmaster.traces.problems import Problems, RowFault
-from trainmaster.traces.readers.base import Reader
+from trainmaster.traces.readers.base import Columns, Reader
 from trainmaster.traces.readers.table import Pool
 from trainmaster.traces.schema import gpus_field, is_number, time_field, workload_fields
 from trainmaster.traces.source import Source
@@ -32,6 +32,8 @@ class GavelReader(Reader):
 
     name: ClassVar[str] = "gavel"
     citation: ClassVar[str] = "Narayanan et al., OSDI '20; github.com/stanford-futuredata/gavel"
+
+    columns: ClassVar[Columns] = Columns("line", "arrival", "total steps", "scale factor")
 
     def detect(self, head: str, path: Path) -> bool:
         fields = head.split("\n", 1)[0].split("\t")

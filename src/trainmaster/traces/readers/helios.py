@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from trainmaster.model.job import Job
 from trainmaster.model.units import SECOND
-from trainmaster.traces.problems import RowFault
+from trainmaster.traces.readers.base import Columns
 from trainmaster.traces.readers.table import Reading, TableReader, id_field
 from trainmaster.traces.schema import gpus_field, optional_whole, status_word, time_field
 from trainmaster.traces.trace import Truth
@@ -34,6 +34,7 @@ class HeliosReader(TableReader):
         "end_time",
         "queue",
     )
+    columns: ClassVar[Columns] = Columns("job_id", "submit_time", "duration", "gpu_num")
     class_column: ClassVar[str] = ""
     """Column with the source's own label of the job."""
 
@@ -62,11 +63,9 @@ class HeliosReader(TableReader):
 
     def _duration(
         self, recorded: str, start: int | None, end: int | None, line: int, reading: Reading
-    ) -> int:
+    ) -> int | None:
         if start is None or end is None:
-            if not recorded:
-                raise RowFault("duration_missing", "is empty, and so is a time", column="duration")
-            return time_field(recorded, "duration", "duration_invalid")
+            return time_field(recorded, "duration", "duration_invalid") if recorded else None
         if recorded:
             stated = time_field(recorded, "duration", "duration_invalid")
             if abs(stated - (end - start)) > SECOND:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from trainmaster.model.job import Deadline, Job
+from trainmaster.traces.readers.base import Columns
 from trainmaster.traces.readers.table import Reading, TableReader, id_field
 from trainmaster.traces.schema import gpus_field, time_field, workload_fields
 from trainmaster.traces.trace import Truth
@@ -19,6 +20,7 @@ class ItpReader(TableReader):
     name: ClassVar[str] = "itp"
     citation: ClassVar[str] = "Gu et al., ASPLOS '23; github.com/microsoft/elasticflow-traces"
     signature: ClassVar[tuple[str, ...]] = ("job_id", "submission_time", "duration", "num_gpu")
+    columns: ClassVar[Columns] = Columns("job_id", "submission_time", "duration", "num_gpu")
     required: ClassVar[tuple[str, ...]] = signature
     optional: ClassVar[tuple[str, ...]] = ("model_name", "batch_size", "num_iteration", "deadline")
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from trainmaster.model.errors import InputError, nearest
 from trainmaster.model.job import Deadline, Job, Request, Workload
 from trainmaster.traces.problems import Problems, RowFault
-from trainmaster.traces.readers.base import Reader
+from trainmaster.traces.readers.base import Columns, Reader
 from trainmaster.traces.schema import (
     COLUMNS,
     REQUIRED,
@@ -50,6 +50,7 @@ class NormalizedReader(Reader):
 
     name: ClassVar[str] = "csv"
     citation: ClassVar[str] = "trainmaster.traces.schema.COLUMNS"
+    columns: ClassVar[Columns] = Columns("job_id", "submit_s", "duration_s", "num_gpus")
 
     def detect(self, head: str, path: Path) -> bool:
         first = head.lstrip().split("\n", 1)[0]
@@ -81,7 +82,7 @@ class NormalizedReader(Reader):
                         submit = time_field(row[at_submit], "submit_s", "submit_invalid")
                     request = request_of(row)
                     rare = rare_of(row) if rare_of else _NOTHING_RARE
-                    truth = truth_of(row, line, rare[2])
+                    truth = truth_of(row, line)
                 except RowFault as fault:
                     problems.drop_fault(fault, line)
                     continue
@@ -205,22 +206,17 @@ def _deadlines(single: str, many: str, values: str) -> tuple[Deadline, ...]:
     return deadline_fields(times, worth, "deadlines_s", "deadline_values")
 
 
-def _truths(at: dict[str, int], problems: Problems) -> Callable[[list[str], int, Workload | None], Truth]:
+def _truths(at: dict[str, int], problems: Problems) -> Callable[[list[str], int], Truth]:
     at_duration, at_status, at_queue = at.get("duration_s"), at.get("status"), at.get("queue_s")
     known = {"": ""}
 
-    def truth_of(row: list[str], line: int, workload: Workload | None) -> Truth:
+    def truth_of(row: list[str], line: int) -> Truth:
         text = "" if at_duration is None else row[at_duration]
         duration: int | None
         try:
             duration = parse_time(text)
         except (ValueError, OverflowError):
-            if text.strip():
-                duration = time_field(text, "duration_s", "duration_invalid")
-            elif workload is None or not workload.model:
-                raise RowFault("duration_missing", "is empty", column="duration_s") from None
-            else:
-                duration = None
+            duration = time_field(text, "duration_s", "duration_invalid") if text.strip() else None
         status = "" if at_status is None else known.setdefault(row[at_status], row[at_status])
         queue = None if at_queue is None else _queue(row[at_queue], line, problems)
         return Truth(duration, status, queue)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from trainmaster.model.job import Job
-from trainmaster.traces.problems import RowFault
+from trainmaster.traces.readers.base import Columns
 from trainmaster.traces.readers.table import Reading, TableReader, id_field
 from trainmaster.traces.schema import gpu_types_field, status_word, time_field, whole_field
 from trainmaster.traces.trace import Truth
@@ -22,6 +22,7 @@ class OpenbReader(TableReader):
     name: ClassVar[str] = "openb"
     citation: ClassVar[str] = "Weng et al., ATC '23; github.com/alibaba/clusterdata, cluster-trace-gpu-v2023"
     signature: ClassVar[tuple[str, ...]] = ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time")
+    columns: ClassVar[Columns] = Columns("name", "creation_time", "deletion_time", "num_gpu")
     required: ClassVar[tuple[str, ...]] = (*signature, "scheduled_time")
     optional: ClassVar[tuple[str, ...]] = ("gpu_spec", "qos", "pod_phase")
 
@@ -30,10 +31,8 @@ class OpenbReader(TableReader):
         created = time_field(fields["creation_time"], "creation_time", "submit_invalid")
         count = whole_field(fields["num_gpu"], "num_gpu", "gpus_invalid", at_least=0)
         share = whole_field(fields["gpu_milli"], "gpu_milli", "gpus_invalid", at_least=0) if count else 0
-        if not fields["scheduled_time"] or not fields["deletion_time"]:
-            raise RowFault("duration_missing", "never scheduled, or not deleted yet", column="scheduled_time")
-        scheduled = time_field(fields["scheduled_time"], "scheduled_time", "duration_invalid")
-        deleted = time_field(fields["deletion_time"], "deletion_time", "duration_invalid")
+        scheduled = _time(fields["scheduled_time"], "scheduled_time")
+        deleted = _time(fields["deletion_time"], "deletion_time")
         text = reading.pool.text
         job = Job(
             name,
@@ -42,7 +41,12 @@ class OpenbReader(TableReader):
             reading.pool.request(count * share, gpu_types_field(fields["gpu_spec"])),
             job_class=text(fields["qos"]),
         )
-        wait = scheduled - created
-        return job, Truth(
-            deleted - scheduled, text(status_word(fields["pod_phase"])), wait if wait >= 0 else None
-        )
+        status = text(status_word(fields["pod_phase"]))
+        if scheduled is None:
+            return job, Truth(None, status)
+        duration = None if deleted is None else deleted - scheduled
+        return job, Truth(duration, status, scheduled - created if scheduled >= created else None)
+
+
+def _time(text: str, column: str) -> int | None:
+    return time_field(text, column, "duration_invalid") if text else None

@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 from trainmaster.model.errors import InputError
 from trainmaster.model.job import Job
 from trainmaster.traces.problems import Problems, RowFault
-from trainmaster.traces.readers.base import Reader
+from trainmaster.traces.readers.base import Columns, Reader
 from trainmaster.traces.readers.table import Pool, id_field
 from trainmaster.traces.schema import number_field, status_word, time_field
 from trainmaster.traces.source import Source
@@ -38,6 +38,7 @@ class PaiReader(Reader):
 
     name: ClassVar[str] = "pai"
     citation: ClassVar[str] = "Weng et al., NSDI '22; github.com/alibaba/clusterdata, cluster-trace-gpu-v2020"
+    columns: ClassVar[Columns] = Columns("job_name", "start_time", "end_time", "plan_gpu")
     directory: ClassVar[bool] = True
 
     def detect(self, head: str, path: Path) -> bool:
@@ -88,14 +89,13 @@ def _job(
         raise task.fault
     started = submit if task.start is None else max(submit, task.start)
     ended = time_field(fields["end_time"], "end_time", "duration_invalid") if fields["end_time"] else task.end
-    if ended is None:
-        raise RowFault("duration_missing", f"job {job_id!r} has not ended", column="end_time")
     if len(task.gpu_types) > 1:
         message = f"the tasks of job {job_id!r} use {', '.join(sorted(task.gpu_types))}; any type is taken"
         problems.note("mixed_gpu_types", line, message=message)
     types = tuple(task.gpu_types) if len(task.gpu_types) == 1 else ()
     job = Job(job_id, line, submit, pool.request(task.gpus, types), user=pool.text(fields["user"]))
-    return job, Truth(ended - started, pool.text(status_word(fields["status"])), started - submit)
+    duration = None if ended is None else ended - started
+    return job, Truth(duration, pool.text(status_word(fields["status"])), started - submit)
 
 
 def _read_tasks(source: Source, path: Path, problems: Problems) -> dict[str, _Tasks]:

@@ -29,7 +29,7 @@ from trainmaster.model.errors import InputError
 from trainmaster.model.job import Job
 from trainmaster.model.units import GPU, HOUR
 from trainmaster.traces.problems import Problems, RowFault
-from trainmaster.traces.readers.base import Reader
+from trainmaster.traces.readers.base import Columns, Reader
 from trainmaster.traces.readers.table import Pool
 from trainmaster.traces.schema import status_word, whole_field
 from trainmaster.traces.source import Source
@@ -45,6 +45,7 @@ class PhillyReader(Reader):
     name: ClassVar[str] = "philly"
     citation: ClassVar[str] = "Jeon et al., ATC '19; github.com/msr-fiddle/philly-traces"
     wall_clock: ClassVar[bool] = True
+    columns: ClassVar[Columns] = Columns("jobid", "submitted_time", "attempts", "attempts")
 
     def detect(self, head: str, path: Path) -> bool:
         return head.lstrip().startswith("[") and '"jobid"' in head
@@ -106,12 +107,8 @@ class _Log:
         if not attempts:
             raise RowFault("no_attempts", f"job {job_id!r} was never started", column="attempts")
         spans = [span for attempt in attempts if (span := self._span(attempt, number))]
-        if not spans:
-            raise RowFault(
-                "duration_missing", f"no attempt of job {job_id!r} has both times", column="attempts"
-            )
         self._compare_with_list(attempts, job_id, number)
-        first_start = min(start for start, _ in spans)
+        first_start = min((start for start, _ in spans), default=-1)
         job = Job(
             job_id,
             number,
@@ -121,7 +118,7 @@ class _Log:
             self._pool.text(_text(record, "user")),
         )
         return job, Truth(
-            sum(end - start for start, end in spans),
+            sum(end - start for start, end in spans) if spans else None,
             self._pool.text(status_word(_text(record, "status"))),
             first_start - submit if first_start >= submit else None,
         )

@@ -16,6 +16,7 @@ from trainmaster.model.errors import InputError
 from trainmaster.model.job import Job
 from trainmaster.model.units import GPU, SECOND
 from trainmaster.traces.problems import RowFault
+from trainmaster.traces.readers.base import Columns
 from trainmaster.traces.readers.table import Reading, TableReader, id_field
 from trainmaster.traces.schema import LIMIT_GPUS, optional_whole, status_word, time_field
 from trainmaster.traces.trace import Truth
@@ -35,6 +36,7 @@ class SlurmReader(TableReader):
     delimiter: ClassVar[str] = "|"
     quoted: ClassVar[bool] = False
     signature: ClassVar[tuple[str, ...]] = ("JobID", "Submit")
+    columns: ClassVar[Columns] = Columns("JobID", "Submit", "Elapsed", "ReqTRES")
     required: ClassVar[tuple[str, ...]] = ("JobID", "Submit")
     optional: ClassVar[tuple[str, ...]] = (
         *("User", "Account", "Partition", "State", "Start", "End", "ElapsedRaw", "Elapsed"),
@@ -102,14 +104,12 @@ def _nodes(text: str) -> int | None:
     return optional_whole(text, "NNodes", "num_nodes_invalid") if text.isdecimal() else None
 
 
-def _duration(fields: dict[str, str], start: int | None, end: int | None) -> int:
+def _duration(fields: dict[str, str], start: int | None, end: int | None) -> int | None:
     if fields["ElapsedRaw"]:
         return time_field(fields["ElapsedRaw"], "ElapsedRaw", "duration_invalid")
     if fields["Elapsed"]:
         return _span(fields["Elapsed"], "Elapsed", "duration_invalid", 1)
-    if start is None or end is None:
-        raise RowFault("duration_missing", "the job has not started or not ended", column="End")
-    return end - start
+    return None if start is None or end is None else end - start
 
 
 def _limit(fields: dict[str, str]) -> int | None:

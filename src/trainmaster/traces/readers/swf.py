@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 from trainmaster.model.job import Job
 from trainmaster.traces.problems import Problems, RowFault
-from trainmaster.traces.readers.base import Reader
+from trainmaster.traces.readers.base import Columns, Reader
 from trainmaster.traces.readers.table import Pool
 from trainmaster.traces.schema import gpus_field, is_number, time_field
 from trainmaster.traces.source import Source
@@ -36,6 +36,8 @@ class SwfReader(Reader):
 
     name: ClassVar[str] = "swf"
     citation: ClassVar[str] = "Chapin et al. 1999; www.cs.huji.ac.il/labs/parallel/workload/swf.html"
+
+    columns: ClassVar[Columns] = Columns("job number", "submit time", "run time", "requested processors")
 
     def detect(self, head: str, path: Path) -> bool:
         lines = [line for line in head.splitlines() if line.strip()]
@@ -69,8 +71,6 @@ def _record(fields: list[str], line: int, pool: Pool) -> tuple[Job, Truth]:
     preceding = known[16]
     if not number:
         raise RowFault("id_missing", "is unknown", column="job number")
-    if not run:
-        raise RowFault("duration_missing", "is unknown", column="run time")
     processors = requested or allocated
     declared = time_field(limit, "requested time", "walltime_invalid") if limit else 0
     job = Job(
@@ -86,7 +86,7 @@ def _record(fields: list[str], line: int, pool: Pool) -> tuple[Job, Truth]:
     )
     queue_time = time_field(wait, "wait time", "queue_invalid") if wait else -1
     return job, Truth(
-        time_field(run, "run time", "duration_invalid"),
+        time_field(run, "run time", "duration_invalid") if run else None,
         _STATUS.get(status, ""),
         queue_time if queue_time >= 0 else None,
     )

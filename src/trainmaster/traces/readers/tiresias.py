@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from trainmaster.model.job import Deadline, Job
 from trainmaster.model.units import SECOND
+from trainmaster.traces.readers.base import Columns
 from trainmaster.traces.readers.table import Reading, TableReader, id_field
 from trainmaster.traces.schema import (
     deadline_fields,
@@ -29,6 +30,7 @@ class TiresiasReader(TableReader):
     name: ClassVar[str] = "tiresias"
     citation: ClassVar[str] = "Gu et al., NSDI '19; github.com/SymbioticLab/Tiresias"
     signature: ClassVar[tuple[str, ...]] = ("job_id", "num_gpu", "submit_time", "iterations", "duration")
+    columns: ClassVar[Columns] = Columns("job_id", "submit_time", "duration", "num_gpu")
     required: ClassVar[tuple[str, ...]] = ("job_id", "num_gpu", "submit_time", "duration")
     optional: ClassVar[tuple[str, ...]] = ("model_name", "batch_size", "iterations", "user")
     unit: ClassVar[int] = SECOND
