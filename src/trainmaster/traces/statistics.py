@@ -54,13 +54,13 @@ class SizeClass:
     Args:
         gpus: the range, as text.
         jobs, share: number and share of all jobs.
-        gpu_hours_share: share of all GPU-hours.
+        gpu_hours_share: share of all GPU-hours; None where no duration is known.
     """
 
     gpus: str
     jobs: int
     share: float
-    gpu_hours_share: float
+    gpu_hours_share: float | None
     duration: DurationStatistics
 
 
@@ -75,12 +75,12 @@ class DurationRange:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of a trace belongs to one tenant or ended with one status."""
+    """How much of a trace belongs to one tenant or ended with one status, as `SizeClass` counts it."""
 
     name: str
     jobs: int
     share: float
-    gpu_hours_share: float
+    gpu_hours_share: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,8 @@ class TraceStatistics:
     Args:
         dropped, noted: rows at fault and oddities, by reason.
         span_s: seconds from the first to the last submission.
-        mean_demand_gpus: GPU-seconds of all jobs / span.
+        gpu_hours: of the jobs whose duration is known.
+        mean_demand_gpus: GPU-seconds of these / span.
         tenants, users: how many are named.
         sizes: one entry for each size class (1, 2-4, 5-8, more GPUs).
         mean_gpus, max_gpus: GPUs of a job.
@@ -144,7 +145,7 @@ class TraceStatistics:
     dropped: dict[str, int]
     noted: dict[str, int]
     span_s: float
-    gpu_hours: float
+    gpu_hours: float | None
     mean_demand_gpus: float | None
     tenants: int
     users: int
@@ -183,6 +184,7 @@ def describe(trace: Trace) -> TraceStatistics:
         for job, truth in zip(jobs, trace.truths, strict=True)
     ]
     durations = [truth.duration for truth in trace.truths]
+    gpu_hours = trace.gpu_hours if any(durations) else None
     hourly = _jobs_per_hour(jobs)
     mean_hourly = len(jobs) / len(hourly) if hourly else None
     shares = _Shares(len(jobs), work)
@@ -195,8 +197,8 @@ def describe(trace: Trace) -> TraceStatistics:
         dropped=trace.dropped,
         noted=dict(sorted(trace.problems.noted.items())),
         span_s=trace.span_s,
-        gpu_hours=trace.gpu_hours,
-        mean_demand_gpus=trace.gpu_hours * 3600 / trace.span_s if trace.span_s else None,
+        gpu_hours=gpu_hours,
+        mean_demand_gpus=gpu_hours * 3600 / trace.span_s if gpu_hours and trace.span_s else None,
         tenants=len({job.tenant for job in jobs} - {""}),
         users=len({job.user for job in jobs} - {""}),
         sizes=_sizes(jobs, durations, work),
@@ -266,7 +268,7 @@ def _sizes(
                 gpus=label,
                 jobs=len(inside),
                 share=len(inside) / len(jobs) if jobs else 0.0,
-                gpu_hours_share=sum(work[index] for index in inside) / total if total else 0.0,
+                gpu_hours_share=sum(work[index] for index in inside) / total if total else None,
                 duration=_duration_statistics(durations[index] for index in inside),
             )
         )
@@ -326,7 +328,7 @@ class _Shares:
             work[name] += amount
         total = sum(self.work)
         return tuple(
-            Share(name, count, count / self.jobs, work[name] / total if total else 0.0)
+            Share(name, count, count / self.jobs, work[name] / total if total else None)
             for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         )
 
