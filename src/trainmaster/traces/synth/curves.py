@@ -66,7 +66,7 @@ class Durations:
         curve = self.curve
         shares = np.array([0.1, 0.5, 0.9, 0.99])
         logs = np.array([np.log(curve.p10_s), np.log(curve.median_s), log_p90, np.log(curve.p99_s)])
-        knots, at = logit(shares), logit(share)
+        knots, at = logit(shares), logit(np.minimum(share, 0.99))
         slope = (logs[1] - logs[0]) / (knots[1] - knots[0])
         below = logs[0] + slope * np.minimum(at - knots[0], 0)
         return np.asarray(np.exp(np.where(at < knots[0], below, np.interp(at, knots, logs))))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
+from itertools import count as count_from
 from typing import Final
 
 import numpy as np
@@ -129,7 +131,7 @@ class _Maker:
         bursts = make_bursts(self.preset.arrivals, streams, count, self.users.activity, self.span_s, tail)
         gpus = self._gpus(bursts)
         score = self._scores("length", self.users.length, bursts)
-        each = np.repeat(score, bursts.jobs) + 0.4 * streams("job length").standard_normal(len(gpus))
+        each = np.repeat(score, bursts.jobs) + 0.3 * streams("job length").standard_normal(len(gpus))
         each += self.preset.size_effect * np.log2(np.minimum(gpus, self.preset.size_effect_up_to))
         rank = even_quantiles(each, streams("duration"))
         return Drawn(bursts, gpus, np.maximum(1.0, np.round(self.curve(rank))), rank)
@@ -152,29 +154,32 @@ class _Maker:
 def _meet_demand(make: _Maker, wanted: float) -> Drawn:
     """As many bursts as ask for `wanted` GPU-seconds.
 
-    The demand of n bursts is drawn anew for each n, with less than proportional noise, so
-    steps in proportion soon come close to it; the closest is taken.
+    Proportional to their number but for the noise of a few large jobs: so numbers around the
+    estimate from all tries are tried, until one comes close; else the closest is taken.
     """
     pilot = make(500, 1.0)
     count = 500 * wanted / pilot.gpu_seconds
     if count * mean_burst(make.preset.arrivals) > MOST_JOBS:
         raise InputError(f"that makes more than {MOST_JOBS:,} jobs", mend="fewer days, nodes or load")
-    count = max(1, round(count))
-    tail = make.tail(count)
+    tail = make.tail(max(1, round(count)))
     best, error = pilot, np.inf
-    tried: set[int] = set()
-    for _ in range(24):
-        drawn = make(count, tail)
-        ratio = drawn.gpu_seconds / wanted
-        if abs(ratio - 1) < error:
-            best, error = drawn, abs(ratio - 1)
-        if error < 0.005:
-            break
-        tried.add(count)
-        count = max(1, round(count / min(max(ratio, 0.25), 4.0)))
-        while count in tried:
-            count += 1
+    tried: dict[int, float] = {}
+    while error > 0.005 and len(tried) < 60:
+        number = _untried(count, tried)
+        drawn = make(number, tail)
+        tried[number] = drawn.gpu_seconds
+        if abs(drawn.gpu_seconds / wanted - 1) < error:
+            best, error = drawn, abs(drawn.gpu_seconds / wanted - 1)
+        count = wanted * sum(tried) / sum(tried.values())
     return best
+
+
+def _untried(count: float, tried: Container[int]) -> int:
+    """The whole number nearest to `count` that was not tried, at least 1; coarser where it is large."""
+    step = max(1, round(count / 500))
+    near = max(1, round(count))
+    distances = (sign * distance for distance in count_from(0, step) for sign in (1, -1))
+    return next(near + away for away in distances if near + away >= 1 and near + away not in tried)
 
 
 def _declared(bursts: Bursts, users: Users, duration_s: Floats) -> Floats:
