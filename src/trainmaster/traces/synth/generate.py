@@ -75,7 +75,7 @@ def synthesize(
     Raises:
         InputError: an unknown preset, or a number out of range.
 
-    >>> trace = synthesize("philly-like", days=1, load=0.5, nodes=8, seed=1)
+    >>> trace = synthesize("philly-like", days=7, load=0.5, nodes=8, seed=1)
     >>> trace.name, trace.synthetic, len(trace) > 100
     ('synthetic-philly-like', True, True)
     """
