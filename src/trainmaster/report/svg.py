@@ -41,6 +41,24 @@ def words(x: float, y: float, content: str, **attributes: object) -> str:
     return element("text", html.escape(content), x=x, y=y, **attributes)
 
 
+def drawing(name: str, width: float, height: float, title: str, *body: str) -> str:
+    """A whole chart under a title that screen readers say; `name` must be unique on the page.
+
+    >>> drawing("d", 20, 10, "A & B")[:71]
+    '<svg class="chart" viewBox="0 0 20 10" role="img" aria-labelledby="d-ti'
+    """
+    heading = element("title", html.escape(title), id=f"{name}-title")
+    return element(
+        "svg",
+        heading,
+        *body,
+        class_="chart",
+        viewBox=f"0 0 {_plain(width)} {_plain(height)}",
+        role="img",
+        aria_labelledby=f"{name}-title",
+    )
+
+
 def line(x1: float, y1: float, x2: float, y2: float, **attributes: object) -> str:
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, **attributes)
 
@@ -133,7 +151,7 @@ _STEPS = (
 )
 _DECADES = (
     [1.0, _M, _H, _D, 100 * _D],
-    [1.0, 10.0, _M, 10 * _M, _H, 10 * _H, _D, 10 * _D, 100 * _D, 1000 * _D],
+    [1.0, 10.0, _M, 10 * _M, _H, 5 * _H, _D, 10 * _D, 100 * _D, 1000 * _D],
     [
         1.0,
         3.0,
@@ -162,7 +180,7 @@ def time_ticks(low: float, high: float, most: int, log: bool = False) -> list[fl
     >>> time_ticks(0, 90_000, 5)
     [0.0, 21600.0, 43200.0, 64800.0, 86400.0]
     >>> time_ticks(20, 400_000, 6, log=True)
-    [60.0, 3600.0, 86400.0]
+    [60.0, 600.0, 3600.0, 18000.0, 86400.0]
     """
     if log:
         inside = [[t for t in ticks if low <= t <= high] for ticks in _DECADES]

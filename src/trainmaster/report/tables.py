@@ -77,8 +77,8 @@ def comparison_text(
 ) -> str:
     """`comparison_table` as text without colour, no line longer than `width`.
 
-    >>> table = comparison_text([{"policy": "fifo", "mean_jct_s": 7200}, {"policy": "srtf", "mean_jct_s": 60}])
-    >>> print("\\n".join(line[:12].rstrip() for line in table.splitlines()))
+    >>> runs = [{"policy": "fifo", "mean_jct_s": 7200}, {"policy": "srtf", "mean_jct_s": 60}]
+    >>> print("\\n".join(line[:12].rstrip() for line in comparison_text(runs).splitlines()))
            mean
     policy  JCT
     ────────────

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -96,6 +97,15 @@ def plural(amount: float, noun: str) -> str:
     return f"{count(amount)} {noun}{'' if round(amount) == 1 else 's'}"
 
 
+_INSIDE_QUANTITY = re.compile(
+    r"(?<=\d) (?=(?:d|h|m|s|ms|%|GPU-h)(?!\w))|(?<=\d[ \u00a0][dhm]) (?=\d)|(?<=[<>]) (?=\d)"
+)
+
+
 def unbroken(words: str) -> str:
-    """Keep a number with its unit: no line break inside."""
-    return words.replace(" ", NBSP)
+    """No line break inside a quantity: its spaces become no-break spaces.
+
+    >>> unbroken("in 6 h 9 m, 2 times").split(" ")
+    ['in', '6\\xa0h\\xa09\\xa0m,', '2', 'times']
+    """
+    return _INSIDE_QUANTITY.sub(NBSP, words)

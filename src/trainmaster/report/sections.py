@@ -1,0 +1,193 @@
+"""Parts of the page that look at runs as a whole: facts, trade-offs, course over time, lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from . import charts, lanes, story, text
+from .parts import HALF, WIDE, Cell, Figure, Table, figure
+from .records import Buckets, Records, Run
+from .story import Comparison
+from .timeline import coarse, panel
+
+
+def facts(records: Records, comparison: Comparison) -> list[tuple[str, str]]:
+    """What was replayed, on what, and how."""
+    trace, first = records.trace, comparison.winner
+    known = [
+        ("Trace", trace.name),
+        ("Jobs", f"{text.count(trace.jobs)}, submitted over {text.duration(trace.span_s)}"),
+    ]
+    if first.gpus is not None:
+        nodes = f" on {text.plural(first.nodes, 'node')}" if first.nodes else ""
+        known.append(("Cluster", f"{text.plural(first.gpus, 'GPU')}{nodes}"))
+    demand = f"{text.count(trace.gpu_hours)} GPU-hours"
+    load = story.load(records, first.gpus)
+    if load is not None:
+        demand += f", {text.percent(load)} of what the cluster has in that time"
+    known.append(("Work asked", demand))
+    placement = story.about_choice(story.PLACEMENTS, first.placement)
+    predictor = story.about_choice(story.PREDICTORS, first.predictor)
+    known += [(name, about) for name, about in (("Placement", placement), ("Durations", predictor)) if about]
+    if first.seed is not None:
+        known.append(("Seed", str(first.seed)))
+    return known
+
+
+def tradeoffs(comparison: Comparison, colours: Mapping[str, str]) -> list[Figure]:
+    """Mean JCT against the slowest hundredth, and against interruptions."""
+    found = []
+    mean = charts.Axis("mean JCT", *charts.TIME)
+    for name, axis, title in (
+        ("p99_jct_s", charts.Axis("p99 JCT", *charts.TIME), "The average job against the unluckiest 1 %"),
+        ("preemptions", charts.Axis("preemptions", *charts.NUMBER), "The average job against interruptions"),
+    ):
+        dots = [
+            charts.Dot(run.policy, x, y)
+            for run in comparison.runs
+            if (x := run["mean_jct_s"]) is not None and (y := run[name]) is not None
+        ]
+        if len(dots) > 1 and len({dot.y for dot in dots}) > 1:
+            found.append(_tradeoff(name, title, dots, mean, axis, colours))
+    return found
+
+
+def _tradeoff(
+    name: str,
+    title: str,
+    dots: Sequence[charts.Dot],
+    x_axis: charts.Axis,
+    y_axis: charts.Axis,
+    colours: Mapping[str, str],
+) -> Figure:
+    subtitle = f"{x_axis.title} and {y_axis.title} by policy; lower left is better"
+
+    def draw(unique: str, width: float) -> str:
+        return charts.scatter(unique, f"{title}: {subtitle}", dots, x_axis, y_axis, colours, width)
+
+    headings = [("policy", ""), (x_axis.title, ""), (y_axis.title, "")]
+    rows = [
+        [Cell(dot.policy), Cell(x_axis.show(dot.x), dot.x), Cell(y_axis.show(dot.y), dot.y)] for dot in dots
+    ]
+    return figure(title, subtitle, f"tradeoff-{name}", draw, HALF, Table(title, headings, rows))
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One figure a policy; `columns` = how many stand side by side on a desk."""
+
+    figures: list[Figure]
+    columns: int
+    last_arrival: str
+    table: Table
+
+
+def timeline(records: Records, comparison: Comparison, colours: Mapping[str, str]) -> Timeline | None:
+    """GPUs in use and waiting jobs over time, for the runs that have a series."""
+    series = [(run, records.series[run.key].buckets) for run in comparison.runs if run.key in records.series]
+    series = [(run, buckets) for run, buckets in series if buckets.used_gpus]
+    if not series:
+        return None
+    until_s = max(buckets.start_s + buckets.width_s * len(buckets.used_gpus) for _, buckets in series)
+    queue = max(max(coarse(buckets)[2]) for _, buckets in series)
+    most_used = max(max(buckets.used_gpus) for _, buckets in series)
+    columns = min(3, len(series))
+    found = []
+    for index, (run, buckets) in enumerate(series):
+
+        def draw(name: str, width: float, run: Run = run, buckets: Buckets = buckets) -> str:
+            return panel(
+                name,
+                run.policy,
+                buckets,
+                colour=colours[run.policy],
+                capacity=float(run.gpus or most_used),
+                longest_queue=queue,
+                until_s=until_s,
+                last_arrival_s=records.trace.span_s,
+                width=width,
+            )
+
+        found.append(figure(run.policy, "", f"time-{index}", draw, WIDE / columns - 16 * (columns > 1)))
+    rows = [
+        [
+            Cell(run.policy),
+            Cell(text.count(fmean(buckets.used_gpus))),
+            Cell(text.count(fmean(buckets.pending_jobs))),
+            Cell(text.count(max(buckets.pending_jobs))),
+            Cell(text.count(max(buckets.pending_gpus))),
+        ]
+        for run, buckets in series
+    ]
+    headings = [
+        "policy",
+        "mean GPUs in use",
+        "mean jobs waiting",
+        "most jobs waiting",
+        "most GPUs asked by waiting jobs",
+    ]
+    table = Table("Use and queue over time", [(heading, "") for heading in headings], rows)
+    return Timeline(found, columns, text.duration(records.trace.span_s), table)
+
+
+@dataclass(frozen=True)
+class LaneSection:
+    """The lane picture as first shown, and what the script needs for the others."""
+
+    figure: Figure
+    payload: str
+    policies: list[str]
+    hour: int
+    hours: int
+    pages: list[str]
+    hour_name: str
+    tenants: list[tuple[str, str]]
+    sizes: list[tuple[str, str]]
+    by_tenant: bool
+    shortened: bool
+
+
+def lane_section(records: Records, comparison: Comparison) -> LaneSection | None:
+    """Jobs on nodes; None where jobs were not placed on nodes."""
+    recorded = {
+        run.policy: series.lanes
+        for run in comparison.runs
+        if (series := records.series.get(run.key)) is not None
+        and series.lanes is not None
+        and series.lanes.nodes
+    }
+    if not recorded:
+        return None
+    pictures = lanes.pictures(recorded)
+    palette = lanes.palette_of(pictures)
+    picture = pictures[0]
+    hour = lanes.busiest_hour(picture.lanes, picture.bars)
+    by_tenant = len(palette.tenants) > 1
+    name = lanes.hour_name(picture.lanes.from_s + hour * lanes.HOUR_S)
+
+    def draw(unique: str, width: float) -> str:
+        return lanes.draw(unique, picture, hour, palette, by_tenant, width)
+
+    headings = [("node", ""), ("GPU time in use", ""), ("jobs", "")]
+    rows = [[Cell(cell) for cell in row] for row in lanes.occupancy(picture, hour)]
+    table = Table(f"Nodes under {picture.policy}, {name}", headings, rows)
+    tenants = [(f"t{code}", tenant or "(no name)") for code, tenant in enumerate(palette.tenants)]
+    if any(bar.segment.tenant not in palette.tenants for item in pictures for bar in item.bars):
+        tenants.append((f"t{lanes.TENANT_COLOURS}", "others"))
+    sizes = sorted({lanes.size_class(bar.segment.num_gpus) for item in pictures for bar in item.bars})
+    total, page = len(picture.lanes.nodes), lanes.NODES_PER_PAGE
+    return LaneSection(
+        figure=figure("Jobs on nodes", "", "lanes", draw, table=table),
+        payload=lanes.payload(pictures, palette, hour),
+        policies=[item.policy for item in pictures],
+        hour=hour,
+        hours=lanes.hours_of(picture.lanes),
+        pages=[f"{first + 1} to {min(total, first + page)}" for first in range(0, total, page)],
+        hour_name=name,
+        tenants=tenants,
+        sizes=[(f"z{code}", lanes.SIZES[code][1]) for code in sizes],
+        by_tenant=by_tenant,
+        shortened=any(item.lanes is not recorded[item.policy] for item in pictures),
+    )

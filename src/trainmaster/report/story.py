@@ -1,0 +1,255 @@
+"""What the numbers say, in plain English.
+
+Which runs are compared, against which baseline, who wins, and what it costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .measures import BY_FIGURE, Measure, judge
+from .records import Records, Run
+from .text import count, duration, percent, plural, times, whole_percent
+
+ALIKE = 0.01
+"""Mean JCTs closer than this share count as equal."""
+
+POLICIES = {
+    "fifo": "First in, first out: jobs start in the order of their submission.",
+    "sjf": "Shortest job first: of the waiting jobs, the one expected to run shortest starts next.",
+    "srtf": "Shortest remaining time first: a job that would finish sooner may interrupt a longer one.",
+    "srsf": "Shortest remaining service first: like srtf, but counts remaining time times GPUs.",
+    "las": "Least attained service (Tiresias): jobs that have used little GPU time so far go first.",
+    "gittins": "Gittins index (Tiresias): favours the jobs most likely to finish soon, judging by past jobs.",
+    "priority": "Priority classes; waiting jobs rise with age.",
+    "drf": "Dominant resource fairness: the tenant with the smallest share of the cluster is served next.",
+    "timeslice": "Time slicing (Gandiva): jobs take turns on the GPUs.",
+}
+BACKFILL = {
+    "greedy": " Any later job that fits may go ahead of a blocked one.",
+    "easy": " Later jobs may go ahead if they don't delay the first blocked one (EASY backfilling).",
+    "conservative": " Later jobs may go ahead if they delay no job before them (conservative backfilling).",
+}
+PREDICTORS = {
+    "oracle": "the policies knew the true durations (an upper bound, not available in practice)",
+    "declared": "the policies relied on what users declared",
+    "history": "the policies estimated durations from similar past jobs",
+    "noisy": "the policies saw the true durations with random errors",
+}
+PLACEMENTS = {
+    "pool": "only the total number of GPUs counts",
+    "pack": "jobs are packed onto as few nodes as possible",
+    "spread": "jobs are spread over many nodes",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs on one cluster with one seed, the lowest mean JCT first."""
+
+    runs: tuple[Run, ...]
+    baseline: Run
+
+    @property
+    def winner(self) -> Run:
+        return self.runs[0]
+
+    @property
+    def others(self) -> tuple[Run, ...]:
+        return tuple(run for run in self.runs if run is not self.winner and run is not self.baseline)
+
+
+def compare(records: Records) -> Comparison:
+    """The runs that share cluster and seed with the first run, ranked by mean JCT.
+
+    The baseline is plain fifo; without it another fifo; without any, the slowest policy.
+    """
+    first = records.runs[0]
+    same = [
+        run
+        for run in records.runs
+        if (run.nodes, run.gpus, run.seed) == (first.nodes, first.gpus, first.seed)
+    ]
+    ranked = tuple(sorted(same, key=_rank))
+    fifos = [run for run in same if run.policy == "fifo"] or [
+        run for run in same if run.policy.startswith("fifo")
+    ]
+    return Comparison(ranked, (fifos or ranked[-1:])[0])
+
+
+def _rank(run: Run) -> tuple[bool, float]:
+    mean = run["mean_jct_s"]
+    return mean is None, mean or 0.0
+
+
+def headline(comparison: Comparison) -> str:
+    """The result in one sentence, without a full stop."""
+    winner, baseline = comparison.winner, comparison.baseline
+    best, reference = winner["mean_jct_s"], baseline["mean_jct_s"]
+    if best is None:
+        return "No job finished"
+    does = f"{winner.policy} finishes the average job in {duration(best)}"
+    if len(comparison.runs) == 1:
+        wait = winner["mean_wait_s"]
+        return does if wait is None else f"{does}, of which it waits {duration(wait)}"
+    slowest = max(run["mean_jct_s"] or best for run in comparison.runs)
+    if slowest <= best * (1 + ALIKE):
+        return f"All {len(comparison.runs)} policies finish the average job in about {duration(best)}"
+    if winner is baseline:
+        return f"{does}; no other policy does it sooner"
+    if reference is None:
+        return does
+    return f"{does}, {_sooner(best, reference)} than {baseline.policy}"
+
+
+def _sooner(best: float, reference: float) -> str:
+    if best <= 0 or reference / best < 1.2:
+        return f"{whole_percent(1 - best / reference)} sooner" if reference > best else "no sooner"
+    return f"{times(reference / best)} times sooner"
+
+
+def price(comparison: Comparison, later: float | None) -> str:
+    """What the winner costs, against the baseline.
+
+    Args:
+        later: share of the jobs that finish later than under the baseline, if known.
+    """
+    winner, baseline = comparison.winner, comparison.baseline
+    if len(comparison.runs) == 1 or winner is baseline:
+        return _tail(winner)
+    costs, others = [], []
+    stops, jobs = winner["preemptions"], winner["jobs"]
+    if stops:
+        each = f" ({times(stops / jobs)} a job)" if jobs and stops >= 0.1 * jobs else ""
+        costs.append(f"{plural(stops, 'preemption')}{each}")
+    tail, reference = winner["p99_jct_s"], baseline["p99_jct_s"]
+    if tail is not None and reference is not None:
+        slowest, before = f"take {duration(tail)} or longer", duration(reference)
+        if duration(tail) == before:
+            others.append(f"The slowest 1 % of the jobs {slowest} under both.")
+        elif tail > reference:
+            costs.append(f"the slowest 1 % of the jobs {slowest}, up from {before}")
+        else:
+            others.append(f"The slowest 1 % of the jobs gain too: they {slowest}, down from {before}.")
+    if later:
+        costs.append(f"{percent(later)} of the jobs finish later than under {baseline.policy}")
+    elif later is not None:
+        others.append(f"No job finishes later than under {baseline.policy}.")
+    if stops == 0:
+        others.append("No job is interrupted.")
+    return " ".join([f"The price: {'; '.join(costs)}."] * bool(costs) + others)
+
+
+def _tail(run: Run) -> str:
+    median, p99 = run["median_jct_s"], run["p99_jct_s"]
+    if median is None or p99 is None:
+        return ""
+    half = f"Half of the jobs are done within {duration(median)}"
+    return f"{half}; the slowest 1 % take {duration(p99)} or longer."
+
+
+def later_share(records: Records, comparison: Comparison) -> float | None:
+    """Share of the jobs, finished under both, that end over a second later under the winner."""
+    import numpy as np
+
+    mine, other = records.jobs[comparison.winner.key], records.jobs[comparison.baseline.key]
+    reference = other.jct_s
+    if mine.ids != other.ids:
+        row = {job_id: index for index, job_id in enumerate(other.ids)}
+        padded = np.append(other.jct_s, np.nan)
+        reference = padded[[row.get(job_id, -1) for job_id in mine.ids]]
+    both = np.isfinite(mine.jct_s) & np.isfinite(reference)
+    if not both.any():
+        return None
+    return float(np.mean(mine.jct_s[both] > reference[both] + 1.0))
+
+
+@dataclass(frozen=True)
+class Best:
+    """Who is best at one measure."""
+
+    measure: Measure
+    policies: tuple[str, ...]
+    value: str
+
+
+def best_at(runs: Sequence[Run]) -> list[Best]:
+    """The best policies by measure; a measure at which nobody stands out is left out."""
+    found = []
+    for figure in (
+        "mean_jct_s",
+        "median_jct_s",
+        "p99_jct_s",
+        "mean_wait_s",
+        "preemptions",
+        "utilization",
+        "makespan_s",
+    ):
+        measure = BY_FIGURE[figure]
+        marks = judge(measure, runs)
+        best = [run for run, mark in zip(runs, marks, strict=True) if mark == "best"]
+        if best:
+            found.append(Best(measure, tuple(run.policy for run in best), measure.cell(best[0])))
+    return found
+
+
+def about_policy(policy: str) -> str:
+    """What a policy does, as far as its name tells; "" for an unknown one.
+
+    >>> about_policy("fifo(backfill=greedy)")[-54:]
+    'Any later job that fits may go ahead of a blocked one.'
+    """
+    base, _, knobs = policy.partition("(")
+    about = POLICIES.get(base, "")
+    backfill = next((text for name, text in BACKFILL.items() if f"backfill={name}" in knobs), "")
+    return about + (backfill if about else "")
+
+
+def about_choice(choices: dict[str, str], name: str | None) -> str:
+    """Name and explanation of a predictor ("noisy:0.3") or a placement."""
+    if name is None:
+        return ""
+    about = choices.get(name.partition(":")[0])
+    return f"{name}: {about}" if about else name
+
+
+def load(records: Records, gpus: int | None) -> float | None:
+    """GPU-hours asked over those that the cluster has between first and last submission."""
+    span_h = records.trace.span_s / 3600
+    return records.trace.gpu_hours / (gpus * span_h) if gpus and span_h > 0 else None
+
+
+def unfinished(run: Run) -> str:
+    """A warning where the figures don't cover all jobs, else ""."""
+    jobs, finished = run["jobs"], run["finished"]
+    if jobs is None or finished is None or finished >= jobs:
+        return ""
+    missing = f"{run.policy}: {count(jobs - finished)} of {plural(jobs, 'job')} did not finish"
+    return f"{missing} and are not in its JCT figures."
+
+
+def reproduce(records: Records) -> str:
+    """The command line, as recorded or put together from what the records tell."""
+    if records.command is not None:
+        return records.command
+    runs, first = records.runs, records.runs[0]
+    words = ["trainmaster simulate", _quoted(records.trace.path)]
+    words.append(f"--policy {_quoted(','.join(dict.fromkeys(run.policy for run in runs)))}")
+    nodes = list(dict.fromkeys(run.nodes for run in runs if run.nodes))
+    if nodes and first.gpus and first.nodes and first.gpus % first.nodes == 0:
+        words.append(f"--nodes {','.join(map(str, nodes))} --gpus-per-node {first.gpus // first.nodes}")
+    for option, value in (
+        ("predictor", first.predictor),
+        ("placement", first.placement),
+        ("seed", first.seed),
+    ):
+        if value is not None:
+            words.append(f"--{option} {value}")
+    return " ".join([*words, "--out DIR"])
+
+
+def _quoted(word: str) -> str:
+    import shlex
+
+    return shlex.quote(word)
