@@ -72,9 +72,8 @@ def scatter(
     y = fitting([dot.y for dot in dots], bottom, top)
     points = [(x(dot.x), y(dot.y)) for dot in dots]
     radius = 5.5
-    boxes = around_points(
-        points, [dot.policy for dot in dots], Box(left, top - 6, right - left, bottom - top), radius
-    )
+    names = [shorten(dot.policy, 0.5 * width) for dot in dots]
+    boxes = around_points(points, names, Box(left, top - 6, right - left, bottom - top), radius)
     marks = [*bottom_axis(x, x_axis, top, bottom), *left_axis(y, y_axis, left, right)]
     for dot, label, (px, py), box in reversed(list(zip(dots, names, points, boxes, strict=True))):
         colour = colours[dot.policy]
@@ -246,7 +245,7 @@ def shorten(content: str, width: float) -> str:
     """The text; where it is wider than `width`, with an ellipsis for its middle.
 
     >>> shorten("a-very-long-tenant-name", 90)
-    'a-very…t-name'
+    'a-very…-name'
     """
     if text_width(content) <= width:
         return content

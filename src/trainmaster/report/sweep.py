@@ -87,21 +87,19 @@ def answer(trends: Sequence[charts.Trend], comparison: Comparison, unit: str) ->
     if not mine:
         return ""
     winner, baseline = comparison.winner.policy, comparison.baseline.policy
-    size, best, *_ = mine[0]
+    (size, best, *_), (largest, last, *_) = mine[0], mine[-1]
+    smallest = f"{winner} does on {text.count(size)}"
     if other and winner != baseline and best < other[0][1]:
         enough = next((point for point in other if point[1] <= best), None)
         if enough is None:
-            most, reference, *_ = other[-1]
-            does = f"Even on {text.count(most)} {unit}, {baseline} takes longer for the average job"
-            return f"{does} ({text.duration(reference)}) than {winner} on {text.count(size)} ({text.duration(best)})."
-        does = (
-            f"{baseline} needs {text.count(enough[0])} {unit} to finish the average job as soon as {winner}"
-        )
-        return (
-            f"{does} does on {text.count(size)} ({text.duration(enough[1])} against {text.duration(best)})."
-        )
-    span = f"From {text.count(size)} to {text.count(mine[-1][0])} {unit}"
-    return f"{span}, the mean JCT under {winner} goes from {text.duration(best)} to {text.duration(mine[-1][1])}."
+            does = (
+                f"Even on {text.count(other[-1][0])} {unit}, {baseline} finishes the average job later than"
+            )
+            return f"{does} {smallest} ({text.duration(other[-1][1])} against {text.duration(best)})."
+        does = f"{baseline} needs {text.count(enough[0])} {unit} to finish the average job as soon as"
+        return f"{does} {smallest} ({text.duration(enough[1])} against {text.duration(best)})."
+    span = f"From {text.count(size)} to {text.count(largest)} {unit}, the mean JCT under {winner} goes"
+    return f"{span} from {text.duration(best)} to {text.duration(last)}."
 
 
 def _figure(
