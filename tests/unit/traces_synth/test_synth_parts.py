@@ -131,6 +131,8 @@ def test_users_split_the_tenants_and_more_demand_has_more_users() -> None:
     assert len(users.activity) == pytest.approx(300, abs=10)
     by_tenant = np.bincount(users.tenant, users.activity)
     assert by_tenant == pytest.approx(PHILLY.people.tenant_shares)
+    largest = users.activity[users.tenant == 0]
+    assert largest[9] / largest[0] == pytest.approx(10**-PHILLY.people.user_skew)
     assert (users.factor > 1).all()
     assert np.median(users.factor) == pytest.approx(PHILLY.people.declared_factor, rel=0.1)
     assert len(users_of(PHILLY.people, 3740, Streams(0)("users")).activity) > 2900
