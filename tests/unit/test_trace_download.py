@@ -196,7 +196,7 @@ def test_another_file_than_published_is_removed(
 
 def test_not_found_is_told_at_once(server: Server, tmp_path: Path) -> None:
     server.status = 404
-    with pytest.raises(DownloadError, match="trace.csv: the server answers 404 Not Found"):
+    with pytest.raises(DownloadError, match=r"trace\.csv: the server answers 404 Not Found"):
         download(dataset(server), tmp_path, sleep=Pauses())
     assert len(server.seen) == 1
     assert names(tmp_path) == []
@@ -240,7 +240,7 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(server: Server, tmp_path
 def test_names_of_datasets() -> None:
     assert isinstance(DownloadError("x"), TrainmasterError)
     assert not isinstance(DownloadError("x"), InputError), "exit code 1, not 2"
-    with pytest.raises(InputError, match="unknown dataset 'phily' .*did you mean 'philly'"):
+    with pytest.raises(InputError, match=r"unknown dataset 'phily' .*did you mean 'philly'"):
         find_dataset("phily")
     assert {"philly", "helios", "pai", "acme", "itp", "swf"} <= set(DATASETS)
 
