@@ -106,8 +106,13 @@ def format_gpus(milli: int) -> str:
 
 
 def format_number(value: float) -> str:
-    """A float as the shortest text that reads back the same, without a needless '.0'."""
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    """A float as text that reads back the same: no needless '.0', never an exponent.
+
+    >>> format_number(10.0), format_number(0.1), format_number(1e-7)
+    ('10', '0.1', '0.0000001')
+    """
+    text = repr(value)
+    return format(Decimal(text), "f") if "e" in text else text.removesuffix(".0")
 
 
 def time_field(text: str, column: str, reason: str, unit: int = SECOND) -> int:
@@ -194,6 +199,8 @@ def deadline_fields(
     if len(values) != len(times):
         message = f"{len(times)} deadlines but {len(values)} values"
         raise RowFault("deadline_invalid", message, column=values_column)
+    if min([*times, *values, 0]) < 0:
+        raise RowFault("deadline_invalid", "a deadline or its value is negative", column=times_column)
     if times != sorted(set(times)) or values != sorted(values, reverse=True):
         raise RowFault("deadline_invalid", "times must grow and values may not", column=times_column)
     return tuple(Deadline(at, value) for at, value in zip(times, values, strict=True))

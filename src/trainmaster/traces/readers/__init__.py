@@ -6,13 +6,15 @@ A package of its own adds one through the entry-point group `trainmaster.trace_r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from trainmaster.model.errors import InputError, nearest
 from trainmaster.traces.readers.base import Reader
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["BUILT_IN", "ENTRY_POINTS", "Reader", "find_reader", "format_names", "readers"]
 
@@ -43,7 +45,13 @@ def format_names() -> tuple[str, ...]:
 
 
 def _others() -> list[str]:
-    return sorted({point.name for point in entry_points(group=ENTRY_POINTS)} - set(BUILT_IN))
+    return sorted({point.name for point in _entry_points()} - set(BUILT_IN))
+
+
+def _entry_points() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points  # here, because it takes 15 ms that few runs need
+
+    return entry_points(group=ENTRY_POINTS)
 
 
 def find_reader(name: str) -> Reader:
@@ -53,7 +61,7 @@ def find_reader(name: str) -> Reader:
         module, _, attribute = target.partition(":")
         reader = getattr(import_module(module), attribute)()
     else:
-        points = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name]
+        points = [point for point in _entry_points() if point.name == name]
         if not points:
             raise InputError(f"unknown trace format {name!r}", mend=nearest(name, format_names()))
         reader = points[0].load()()

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from trainmaster.model.job import Deadline, Job
+from trainmaster.model.job import Job
 from trainmaster.traces.readers.base import Columns
 from trainmaster.traces.readers.table import Reading, TableReader, id_field
-from trainmaster.traces.schema import gpus_field, time_field, workload_fields
+from trainmaster.traces.schema import deadline_fields, gpus_field, time_field, workload_fields
 from trainmaster.traces.trace import Truth
 
 
@@ -25,7 +25,8 @@ class ItpReader(TableReader):
     optional: ClassVar[tuple[str, ...]] = ("model_name", "batch_size", "num_iteration", "deadline")
 
     def record(self, fields: dict[str, str], line: int, reading: Reading) -> tuple[Job, Truth]:
-        deadline = fields["deadline"]
+        text = fields["deadline"]
+        deadline = [time_field(text, "deadline", "deadline_invalid")] if text else []
         job = Job(
             id_field(fields["job_id"], "job_id"),
             line,
@@ -34,6 +35,6 @@ class ItpReader(TableReader):
             workload=workload_fields(
                 reading.pool.text(fields["model_name"]), fields["batch_size"], fields["num_iteration"]
             ),
-            deadlines=(Deadline(time_field(deadline, "deadline", "deadline_invalid")),) if deadline else (),
+            deadlines=deadline_fields(deadline, [1.0] * len(deadline), "deadline", ""),
         )
         return job, Truth(time_field(fields["duration"], "duration", "duration_invalid"))

@@ -196,8 +196,12 @@ def _positive_time(text: str, column: str, reason: str) -> int:
 
 
 def _deadlines(single: str, many: str, values: str) -> tuple[Deadline, ...]:
+    if not many and single:
+        return deadline_fields(
+            [time_field(single, "deadline_s", "deadline_invalid")], [1.0], "deadline_s", ""
+        )
     if not many:
-        return (Deadline(time_field(single, "deadline_s", "deadline_invalid")),) if single else ()
+        return ()
     times = [time_field(part, "deadlines_s", "deadline_invalid") for part in many.split("-")]
     worth = [
         number_field(part, "deadline_values", "deadline_invalid")

@@ -193,7 +193,7 @@ def _used(attempts: list[dict[str, Any]]) -> dict[str, int]:
 
 def _text(record: dict[str, Any], key: str) -> str:
     value = record.get(key)
-    return str(value) if isinstance(value, (str, int)) else ""
+    return " ".join(str(value).split()) if isinstance(value, (str, int)) else ""
 
 
 def _machine_list(source: Source) -> dict[str, int] | None:
