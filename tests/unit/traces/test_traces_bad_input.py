@@ -212,6 +212,7 @@ ROWS_AT_FAULT = [
     ("a,0,10,0", "zero_gpus", "column num_gpus: job 'a' asks for 0 GPUs (leave out CPU-only jobs)"),
     ("a,0,,0", "zero_gpus", "column num_gpus: job 'a' asks for 0 GPUs (leave out CPU-only jobs)"),
     ("a,0,10,-2", "gpus_invalid", "column num_gpus: -2 GPUs (a number of GPUs, such as 8 or 0.5)"),
+    ("a,0,10,1e12", "gpus_invalid", "column num_gpus: 1e12 GPUs (a number of GPUs, such as 8 or 0.5)"),
     ("a,0,10,many", "gpus_invalid", "column num_gpus: 'many' is not a finite number (a number)"),
     ("a,0,10,", "gpus_invalid", "column num_gpus: is empty (a number)"),
     (",0,10,1", "id_missing", "column job_id: is empty"),

@@ -12,7 +12,8 @@ from trainmaster.model.job import Request
 from trainmaster.model.units import DAY, HOUR, SECOND
 from trainmaster.testing.trace_samples import SAMPLES
 from trainmaster.traces import Reader, Trace, Truth, load_trace
-from trainmaster.traces.readers import ENTRY_POINTS, format_names, normalized
+from trainmaster.traces.loading import read_trace
+from trainmaster.traces.readers import ENTRY_POINTS, format_names, itp, normalized
 
 MINUTE = 60 * SECOND
 
@@ -118,6 +119,26 @@ def test_pai_tasks_add_up(tmp_path: Path) -> None:
     assert trace.truths[0] == Truth(55 * SECOND, "completed", 5 * SECOND)
     assert trace.dropped == {"field_count": 1, "gpus_invalid": 1, "task_missing": 1}
     assert trace.problems.noted == {"mixed_gpu_types": 1, "task_row_invalid": 1}
+
+
+def test_pai_times_of_tasks_out_of_order(tmp_path: Path) -> None:
+    (tmp_path / "pai_task_table.csv").write_text(
+        "j,worker,1,Terminated,10,90,6,3,50,V100\nj,ps,1,Terminated,12,60,6,3,,\nk,w,1,Terminated,1,60,6,3,50,T4\n"
+    )
+    trace = load(tmp_path, "j,i,u,Terminated,5,\nk,i,u,Terminated,7,60\n", "pai_job_table.csv")
+    assert trace.truths == [
+        Truth(80 * SECOND, "completed", 5 * SECOND),
+        Truth(53 * SECOND, "completed", 0),  # a task can't run before its job is submitted
+    ]
+
+
+def test_openb_counts_whole_gpus(tmp_path: Path) -> None:
+    header = SAMPLES["openb"].text.splitlines()[0]
+    trace = load(
+        tmp_path, f"{header}\npod,1,1,8,1000,,LS,Succeeded,5,100,15\nodd,1,1,1,1000,,LS,Failed,9,100,8\n"
+    )
+    assert [job.request.gpus for job in trace.jobs] == [8000, 1000]
+    assert trace.truths == [Truth(85 * SECOND, "completed", 10 * SECOND), Truth(92 * SECOND, "failed", None)]
 
 
 # Slurm
@@ -234,6 +255,14 @@ def test_swf_depends_on_the_preceding_job_and_notes_an_absent_one(tmp_path: Path
     assert trace.problems.noted == {"dependency_absent": 1}
 
 
+def test_swf_takes_what_was_requested_else_what_was_allocated(tmp_path: Path) -> None:
+    row = "{} 0 0 60 {} -1 -1 {} -1 -1 1 1 1 1 1 1 0 -1\n"
+    trace = load(tmp_path, row.format(1, 4, 8) + row.format(2, 4, -1) + row.format(3, -1, -1), format="swf")
+    assert [job.request.gpus for job in trace.jobs] == [8000, 4000]
+    assert trace.dropped == {"gpus_invalid": 1}
+    assert trace.problems.noted == {}, "0 stands for no preceding job as well"
+
+
 def test_gavel_layouts(tmp_path: Path) -> None:
     for line in (
         "LM (batch size 80)\tpython3 main.py\t--steps\t500\t30.5\t2",
@@ -283,6 +312,21 @@ def test_readers_of_other_packages_are_found(tmp_path: Path, monkeypatch: pytest
         load(tmp_path, good, format="broken")
     with pytest.raises(InputError, match="did you mean 'semicolon'"):
         load(tmp_path, good, format="semicolons")
+
+
+class ClockReader(itp.ItpReader):
+    name = "clock"
+    wall_clock = True
+
+
+def test_deadlines_move_with_the_clock(tmp_path: Path) -> None:
+    path = SAMPLES["itp"].write(tmp_path)
+    trace = read_trace(ClockReader(), path)
+    assert [(job.submit, job.deadlines[0].at) for job in trace.jobs] == [
+        (0, 1000 * SECOND),
+        (566 * SECOND, 5347 * SECOND),
+    ]
+    assert trace.origin == "1970-01-01 04:26:40"
 
 
 def test_a_reader_needs_both_methods() -> None:
