@@ -21,7 +21,9 @@ from .text import duration, gpus, plural
 
 HOUR_S = 3600.0
 MOST_BARS = 40_000
-"""Bars embedded in the page over all policies; where there are more, hours are left out."""
+"""Bars embedded in the page over all policies; where there are more, hours, then nodes are left out."""
+MOST_TOOL_TIPS = 1500
+"""A drawing with more bars goes without tool tips (the script has them anyway)."""
 NODES_PER_PAGE = 32
 TENANT_COLOURS = 7
 """Tenants with a colour of their own; the others share one."""
@@ -116,7 +118,7 @@ def _side_by_side(device: int, segments: Sequence[Segment]) -> Iterator[Bar]:
 
 
 def pictures(lanes_by_policy: Mapping[str, Lanes]) -> list[Picture]:
-    """The hours to embed: all of them, or those around the busiest where the page would grow too large."""
+    """The hours to embed: all, or where the page would grow too large those around the busiest one."""
     most = MOST_BARS // max(1, len(lanes_by_policy))
     return [Picture(policy, *_trim(lanes, bars_of(lanes), most)) for policy, lanes in lanes_by_policy.items()]
 
@@ -139,8 +141,12 @@ def _trim(lanes: Lanes, bars: list[Bar], most: int) -> tuple[Lanes, list[Bar]]:
         if len(more) > most:
             break
         (first, last), kept = wider, more
+    nodes = len(lanes.nodes)
+    while len(kept) > most and nodes > NODES_PER_PAGE:
+        nodes -= NODES_PER_PAGE
+        kept = [bar for bar in kept if bar.node < nodes]
     low, high = lanes.from_s + first * HOUR_S, min(lanes.to_s, lanes.from_s + (last + 1) * HOUR_S)
-    return Lanes(low, high, lanes.nodes, lanes.segments), kept
+    return Lanes(low, high, lanes.nodes[:nodes], lanes.segments), kept
 
 
 def hours_of(lanes: Lanes) -> int:
@@ -201,21 +207,22 @@ def draw(name: str, picture: Picture, hour: int, palette: Palette, by_tenant: bo
             marks.append(
                 words(left - 8, middle, shorten(node.name, left - 10), text_anchor="end", class_="tick")
             )
-    for bar in picture.bars:
-        if bar.node < len(nodes) and bar.end_s > start and bar.start_s < end:
-            segment = bar.segment
-            colour = f"t{palette.tenant(segment.tenant)}" if by_tenant else f"z{size_class(segment.num_gpus)}"
-            marks.append(
-                element(
-                    "rect",
-                    element_title(describe(bar, nodes[bar.node].name)),
-                    x=x(bar.start_s),
-                    y=offsets[bar.node] + bar.first * unit,
-                    width=max(0.8, x(bar.end_s) - x(bar.start_s)),
-                    height=max(0.6, bar.span * unit - 0.6),
-                    class_=f"job {colour}" + (" overhead" if segment.kind == "overhead" else ""),
-                )
+    shown = [bar for bar in picture.bars if bar.node < len(nodes) and bar.end_s > start and bar.start_s < end]
+    for bar in shown:
+        segment = bar.segment
+        colour = f"t{palette.tenant(segment.tenant)}" if by_tenant else f"z{size_class(segment.num_gpus)}"
+        tips = [element_title(describe(bar, nodes[bar.node].name))] if len(shown) <= MOST_TOOL_TIPS else []
+        marks.append(
+            element(
+                "rect",
+                *tips,
+                x=x(bar.start_s),
+                y=offsets[bar.node] + bar.first * unit,
+                width=max(0.8, x(bar.end_s) - x(bar.start_s)),
+                height=max(0.6, bar.span * unit - 0.6),
+                class_=f"job {colour}" + (" overhead" if segment.kind == "overhead" else ""),
             )
+        )
     bottom = offsets[-1]
     for minute in (0, 15, 30, 45, 60):
         at = x(start + 60 * minute)

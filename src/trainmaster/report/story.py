@@ -93,14 +93,19 @@ def headline(comparison: Comparison) -> str:
     if len(comparison.runs) == 1:
         wait = winner["mean_wait_s"]
         return does if wait is None else f"{does}, of which it waits {duration(wait)}"
-    slowest = max(run["mean_jct_s"] or best for run in comparison.runs)
-    if slowest <= best * (1 + ALIKE):
+    if alike(comparison):
         return f"All {len(comparison.runs)} policies finish the average job in about {duration(best)}"
     if winner is baseline:
         return f"{does}; no other policy does it sooner"
     if reference is None:
         return does
     return f"{does}, {_sooner(best, reference)} than {baseline.policy}"
+
+
+def alike(comparison: Comparison) -> bool:
+    """Whether several policies are compared and their mean JCTs hardly differ."""
+    means = [mean for run in comparison.runs if (mean := run["mean_jct_s"]) is not None]
+    return len(means) == len(comparison.runs) > 1 and max(means) <= min(means) * (1 + ALIKE)
 
 
 def _sooner(best: float, reference: float) -> str:
@@ -116,7 +121,7 @@ def price(comparison: Comparison, later: float | None) -> str:
         later: share of the jobs that finish later than under the baseline, if known.
     """
     winner, baseline = comparison.winner, comparison.baseline
-    if len(comparison.runs) == 1 or winner is baseline:
+    if len(comparison.runs) == 1 or winner is baseline or alike(comparison):
         return _tail(winner)
     costs, others = [], []
     stops, jobs = winner["preemptions"], winner["jobs"]

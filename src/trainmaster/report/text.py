@@ -45,11 +45,11 @@ def count(amount: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage: one decimal where it is large, else two significant digits."""
+    """A share as a percentage: one decimal, or two significant digits below 1 %."""
     value = 100 * share
     if value in (0, 100):
         return f"{value:.0f} %"
-    return f"{value:.1f} %" if abs(value) >= 10 else f"{value:.2g} %"
+    return f"{value:.1f} %" if abs(value) >= 0.995 else f"{value:.2g} %"
 
 
 def whole_percent(share: float) -> str:

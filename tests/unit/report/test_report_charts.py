@@ -1,0 +1,141 @@
+"""Scales, ticks, labels and drawings."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainmaster.report import charts
+from trainmaster.report.labels import Box, around_points, spread
+from trainmaster.report.records import Buckets
+from trainmaster.report.svg import Scale, element, number_ticks, stairs, time_ticks, words
+from trainmaster.report.timeline import coarse, panel
+
+COLOURS = {"fifo": "cb", "srtf": "c0", "las": "c1"}
+positive = st.floats(1e-3, 1e9)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 20))
+def test_number_ticks_are_few_and_inside(low: float, span: float, most: int) -> None:
+    high = low + span
+    ticks = number_ticks(low, high, most)
+    assert len(ticks) <= most + 1
+    assert all(low - 1e-6 * span <= tick <= high + 1e-6 * span for tick in ticks)
+
+
+@given(positive, positive, st.integers(2, 20), st.booleans())
+def test_time_ticks_are_few_inside_and_rising(low: float, span: float, most: int, log: bool) -> None:
+    ticks = time_ticks(low, low + span, most, log)
+    assert all(low <= tick <= low + span * (1 + 1e-9) for tick in ticks)
+    assert ticks == sorted(set(ticks))
+    assert len(ticks) <= most + 1 or log
+
+
+def test_time_ticks_look_round() -> None:
+    assert time_ticks(0, 10 * 86_400, 3) == [0, 432_000, 864_000]
+    assert time_ticks(1, 864_000, 9, log=True) == [1, 10, 60, 600, 3600, 18_000, 86_400, 864_000]
+
+
+@given(st.floats(0, 1e9), st.booleans())
+def test_a_scale_stays_within_its_ends(value: float, log: bool) -> None:
+    assert 20 <= Scale(1.0, 1e6, 20, 120, log)(value) <= 120
+
+
+@given(st.lists(st.floats(0, 300), min_size=1, max_size=12))
+def test_spread_labels_keep_apart_in_order_and_inside(wanted: list[float]) -> None:
+    placed = spread(wanted, 15, 0, 300)
+    ordered = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    for first, second in pairwise(ordered):
+        assert placed[second] - placed[first] >= 15 - 1e-6
+    assert all(-1e-6 <= at <= 300 + 1e-6 for at in placed)
+
+
+def test_spread_leaves_alone_what_is_apart() -> None:
+    assert spread([10, 100], 15, 0, 300) == [10, 100]
+    assert spread([0, 0], 20, 0, 300) == [0, 20]
+
+
+def test_names_of_crowded_points_do_not_touch() -> None:
+    points = [(200 + 3 * i, 150 + 2 * (i % 3)) for i in range(9)]
+    names = ["fifo", "fifo(backfill=greedy)", "sjf", "srtf", "srsf", "las", "gittins", "drf", "timeslice"]
+    frame = Box(0, 0, 500, 350)
+    boxes = around_points(points, names, frame, 5.5)
+    for i, box in enumerate(boxes):
+        assert box.outside(frame) == pytest.approx(0)
+        assert sum(box.overlap(other) for other in boxes[:i]) == pytest.approx(0)
+
+
+def test_text_and_attributes_are_escaped() -> None:
+    assert words(0, 0, "<b>&") == '<text x="0" y="0">&lt;b&gt;&amp;</text>'
+    assert element("g", id='"><script>') == '<g id="&quot;&gt;&lt;script&gt;"/>'
+
+
+def test_stairs() -> None:
+    assert stairs([0, 10, 20, 30], [5, 5, 8]) == "M0 5H10H20V8H30"
+
+
+def test_a_coarse_series_keeps_the_mean() -> None:
+    levels = tuple(float(i % 7) for i in range(1000))
+    edges, used, _ = coarse(Buckets(60.0, 10.0, levels, levels, levels, levels), most=90)
+    assert len(used) <= 90 and len(edges) == len(used) + 1
+    assert edges[0] == 60 and edges[-1] == 60 + 10 * 1000
+    area = sum(level * (end - start) for level, (start, end) in zip(used, pairwise(edges), strict=True))
+    assert area == pytest.approx(10 * sum(levels))
+
+
+def drawings(width: float) -> list[str]:
+    time, number = charts.Axis("mean JCT", *charts.TIME), charts.Axis("preemptions", *charts.NUMBER)
+    dots = [charts.Dot("fifo", 9e4, 0), charts.Dot("srtf", 1.8e4, 4895), charts.Dot("las", 2.5e4, 5098)]
+    curves = [charts.Curve(policy, [1.0, 60.0, 9e5], [0, 0.5, 1], "1 m") for policy in COLOURS]
+    rows = [("vc<0>", {"fifo": 100.0, "srtf": 1.0, "las": 0.0}), ("vc1", {"fifo": 5.0})]
+    lines = [charts.Trend(policy, [(8, 10, 9, 11), (16, 5, 5, 5)]) for policy in COLOURS]
+    levels = (1.0, 2.0)
+    buckets = Buckets(0.0, 3600.0, levels, levels, levels, levels)
+    return [
+        charts.scatter("a", "A & B", dots, time, number, COLOURS, width),
+        charts.distribution("b", "B", "half", curves, COLOURS, {"srtf"}, width),
+        charts.dumbbells("c", "C", rows, "srtf", "fifo", COLOURS, width),
+        charts.dumbbells("c1", "C", rows, "fifo", None, COLOURS, width),
+        charts.trends("d", "D", lines, "mean JCT", "nodes", COLOURS, {"srtf"}, width),
+        panel(
+            "e",
+            "fifo",
+            buckets,
+            colour="cb",
+            capacity=8,
+            longest_queue=2,
+            until_s=7200,
+            last_arrival_s=100,
+            width=width,
+        ),
+    ]
+
+
+@pytest.mark.parametrize("width", [350.0, 490.0, 1000.0])
+def test_drawings_are_well_formed_and_stay_inside(width: float) -> None:
+    for drawing in drawings(width):
+        root = ElementTree.fromstring(drawing)
+        assert root[0].tag == "title" and root[0].text
+        assert root.get("aria-labelledby") == root[0].get("id")
+        _, _, right, bottom = map(float, root.get("viewBox", "").split())
+        assert right == width
+        for part in root.iter():
+            for name, limit in (("x", right), ("cx", right), ("x2", right), ("y", bottom), ("cy", bottom)):
+                if name in part.attrib:
+                    assert -1 <= float(part.attrib[name]) <= limit + 1
+
+
+def test_a_scatter_puts_better_lower_and_further_left() -> None:
+    axis = charts.Axis("mean JCT", *charts.TIME)
+    dots = [charts.Dot("srtf", 10, 10), charts.Dot("fifo", 20, 20)]
+    root = ElementTree.fromstring(charts.scatter("a", "A", dots, axis, axis, COLOURS, 500))
+    at = {
+        circle.get("class"): (float(circle.get("cx", 0)), float(circle.get("cy", 0)))
+        for circle in root.iter("circle")
+    }
+    good, bad = at["dot fill-c0"], at["dot fill-cb"]
+    assert good[0] < bad[0] and good[1] > bad[1]

@@ -1,0 +1,296 @@
+"""What the report says in words, and the figures behind them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trainmaster.report import load_records, spread, story, sweep
+from trainmaster.report.charts import Trend
+from trainmaster.report.jobs import Jobs
+from trainmaster.report.measures import BY_FIGURE, judge, present
+from trainmaster.report.parts import colours_of, numbers, ranking
+from trainmaster.report.records import Records, Run, RunKey, Trace, as_run
+
+HOUR = 3600.0
+
+
+def run(policy: str, mean: float | None, *, nodes: int = 8, seed: int = 0, **figures: Any) -> Run:
+    document = {"policy": policy, "cluster": {"gpus": 8 * nodes, "nodes": nodes}, "seed": seed}
+    return as_run({**document, "jobs": 100, "finished": 100, "mean_jct_s": mean, **figures})
+
+
+def jobs(jct: Sequence[float], wait: Sequence[float] | None = None, **more: Any) -> Jobs:
+    amount = len(jct)
+    waits = np.array(jct if wait is None else wait, dtype=float)
+    columns: dict[str, Any] = {
+        "ids": tuple(f"j{i}" for i in range(amount)),
+        "tenants": ("a",),
+        "tenant": np.zeros(amount, np.int64),
+        "num_gpus": np.ones(amount),
+    }
+    return Jobs(**{**columns, **more}, jct_s=np.array(jct, dtype=float), wait_s=waits)
+
+
+def records(runs: Sequence[Run], columns: Sequence[Jobs] | None = None, **more: Any) -> Records:
+    table = columns or [jobs([1.0, 2.0]) for _ in runs]
+    base = Records(
+        version="0.1.0",
+        command=None,
+        trace=Trace("a b/week.csv", 100, {}, 36_000.0, 800.0),
+        seed=0,
+        runs=tuple(runs),
+        jobs={item.key: own for item, own in zip(runs, table, strict=True)},
+        series={},
+    )
+    return dataclasses.replace(base, **more)
+
+
+def compared(*runs: Run) -> story.Comparison:
+    return story.compare(records(runs))
+
+
+def test_runs_are_ranked_and_fifo_is_the_baseline() -> None:
+    comparison = compared(
+        run("las", 5), run("fifo(backfill=easy)", 3), run("none", None), run("fifo", 9), run("srtf", 1)
+    )
+    assert [item.policy for item in comparison.runs] == ["srtf", "fifo(backfill=easy)", "las", "fifo", "none"]
+    assert comparison.winner.policy == "srtf" and comparison.baseline.policy == "fifo"
+    assert [item.policy for item in comparison.others] == ["fifo(backfill=easy)", "las", "none"]
+    assert compared(run("las", 5), run("fifo(backfill=easy)", 3)).baseline.policy == "fifo(backfill=easy)"
+    assert compared(run("las", 5), run("srtf", 3)).baseline.policy == "las"
+
+
+def test_only_runs_on_the_first_cluster_and_seed_are_compared() -> None:
+    comparison = compared(run("fifo", 9), run("srtf", 1, nodes=16), run("srtf", 2, seed=1), run("srtf", 3))
+    assert [item["mean_jct_s"] for item in comparison.runs] == [3, 9]
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        (
+            [run("fifo", 92_314.0), run("srtf", 18_654.0)],
+            "srtf finishes the average job in 5 h 11 m, 4.9 times sooner than fifo",
+        ),
+        (
+            [run("fifo", 1.1 * HOUR), run("sjf", HOUR)],
+            "sjf finishes the average job in 1 h, 9 % sooner than fifo",
+        ),
+        (
+            [run("fifo", HOUR), run("sjf", 2 * HOUR)],
+            "fifo finishes the average job in 1 h; no other policy does it sooner",
+        ),
+        ([run("fifo", HOUR), run("sjf", 1.001 * HOUR)], "All 2 policies finish the average job in about 1 h"),
+        (
+            [run("fifo", HOUR, mean_wait_s=600)],
+            "fifo finishes the average job in 1 h, of which it waits 10 m",
+        ),
+        ([run("fifo", HOUR)], "fifo finishes the average job in 1 h"),
+        ([run("fifo", None)], "No job finished"),
+        ([run("fifo", None), run("sjf", HOUR)], "sjf finishes the average job in 1 h"),
+    ],
+)
+def test_headlines(runs: list[Run], words: str) -> None:
+    assert story.headline(compared(*runs)) == words
+
+
+def test_the_price_names_what_got_worse() -> None:
+    fifo = run("fifo", 9 * HOUR, p99_jct_s=40 * HOUR, preemptions=0)
+    srtf = run("srtf", HOUR, p99_jct_s=50 * HOUR, preemptions=2345)
+    assert story.price(compared(fifo, srtf), 0.0312) == (
+        "The price: 2,345 preemptions (23 a job); the slowest 1 % of the jobs take 2 d 2 h or longer, "
+        "up from 1 d 16 h; 3.1 % of the jobs finish later than under fifo."
+    )
+
+
+def test_no_price_is_invented() -> None:
+    fifo = run("fifo", 9 * HOUR, p99_jct_s=40 * HOUR, preemptions=0)
+    sjf = run("sjf", HOUR, p99_jct_s=30 * HOUR, preemptions=0)
+    assert story.price(compared(fifo, sjf), 0.0) == (
+        "The slowest 1 % of the jobs gain too: they take 1 d 6 h or longer, down from 1 d 16 h. "
+        "No job finishes later than under fifo. No job is interrupted."
+    )
+    assert story.price(compared(run("fifo", 9 * HOUR), run("sjf", HOUR)), None) == ""
+    same = run("sjf", HOUR, p99_jct_s=40 * HOUR)
+    assert (
+        story.price(compared(fifo, same), None)
+        == "The slowest 1 % of the jobs take 1 d 16 h or longer under both."
+    )
+
+
+def test_without_a_rival_the_price_is_the_spread() -> None:
+    alone = run("fifo", HOUR, median_jct_s=60, p99_jct_s=7200)
+    assert (
+        story.price(compared(alone), None)
+        == "Half of the jobs are done within 1 m; the slowest 1 % take 2 h or longer."
+    )
+
+
+def test_jobs_that_finish_later() -> None:
+    fifo, srtf = run("fifo", 9), run("srtf", 1)
+    slow, nan = jobs([100, 100, 100, 100, 100]), float("nan")
+    quick = jobs([50, 100.5, 102, nan, 300])
+    pair = records([fifo, srtf], [slow, quick])
+    assert story.later_share(pair, story.compare(pair)) == pytest.approx(2 / 4)
+    shuffled = jobs([300, 50, 100.5, 102], ids=("j4", "j0", "gone", "j2"))
+    pair = records([fifo, srtf], [slow, shuffled])
+    assert story.later_share(pair, story.compare(pair)) == pytest.approx(2 / 3)
+    pair = records([fifo, srtf], [slow, jobs([nan])])
+    assert story.later_share(pair, story.compare(pair)) is None
+
+
+def test_marks_are_for_one_cluster_and_follow_what_is_better() -> None:
+    runs = [run("a", 1, utilization=0.5), run("b", 2, utilization=0.9), run("c", 3, nodes=9), run("d", None)]
+    assert judge(BY_FIGURE["mean_jct_s"], runs) == ["best", "worst", "", ""]
+    assert judge(BY_FIGURE["utilization"], runs) == ["worst", "best", "", ""]
+    assert judge(BY_FIGURE["jobs"], runs) == [""] * 4
+
+
+def test_best_by_measure() -> None:
+    runs = [run("a", 60, preemptions=0), run("b", 120, preemptions=0), run("c", 30, preemptions=9)]
+    assert [(item.measure.name, item.policies, item.value) for item in story.best_at(runs)] == [
+        ("mean JCT", ("c",), "30 s"),
+        ("preemptions", ("a", "b"), "0"),
+    ]
+
+
+def test_measures_of_later_features_appear_with_their_data() -> None:
+    assert "miss_rate" not in [item.figure for item in present([run("a", 1)])]
+    assert "miss_rate" in [item.figure for item in present([run("a", 1), run("b", 1, miss_rate=0.0)])]
+    table = numbers([run("a", None), run("b", 1.0, miss_rate=0.0)], present([run("b", 1, miss_rate=0.0)]))
+    cells = {heading: cell for (heading, _), cell in zip(table.headings, table.rows[0], strict=True)}
+    assert cells["mean JCT"].shown == "–" and cells["mean JCT"].why == "no job finished"
+    assert cells["SLO miss"].shown == "–" and cells["SLO miss"].why == "no job has a deadline"
+    assert "nodes" not in cells and "seed" not in cells
+
+
+def test_a_command_that_reproduces() -> None:
+    runs = [run("fifo", 1), run("fifo(backfill=easy)", 1), run("fifo", 1, nodes=16)]
+    assert story.reproduce(records(runs)) == (
+        "trainmaster simulate 'a b/week.csv' --policy 'fifo,fifo(backfill=easy)' --nodes 8,16 "
+        "--gpus-per-node 8 --seed 0 --out DIR"
+    )
+    assert story.reproduce(records(runs, command="trainmaster simulate x")) == "trainmaster simulate x"
+
+
+def test_load_and_unfinished() -> None:
+    assert story.load(records([run("fifo", 1)]), 64) == pytest.approx(800 / 640)
+    assert story.load(records([run("fifo", 1)]), None) is None
+    assert story.unfinished(run("fifo", 1, jobs=1000, finished=999)) == (
+        "fifo: 1 of 1,000 jobs did not finish and are not in its JCT figures."
+    )
+    assert story.unfinished(run("fifo", 1)) == ""
+
+
+def test_policies_and_choices_in_words() -> None:
+    assert "EASY" in story.about_policy("fifo(backfill=easy)")
+    assert story.about_policy("own.py") == ""
+    assert story.about_choice(story.PREDICTORS, "noisy:0.3").startswith("noisy:0.3: the policies saw")
+    assert story.about_choice(story.PREDICTORS, "crystal") == "crystal"
+
+
+def test_colours_are_distinct_and_the_baseline_is_neutral() -> None:
+    runs = [run(f"p{i}", 10 + i) for i in range(11)] + [run("fifo", 99)]
+    comparison = compared(*runs)
+    colours = colours_of(comparison, runs)
+    assert colours["fifo"] == "cb" and colours["p0"] == "c0" and len(set(colours.values())) == 12
+    assert colours_of(compared(run("fifo", 1), run("sjf", 2)), []) == {"fifo": "c0", "sjf": "c1"}
+
+
+def test_bars_split_running_from_waiting() -> None:
+    comparison = compared(run("fifo", 200, mean_wait_s=150), run("srtf", 100, mean_wait_s=20), run("x", None))
+    rows = ranking(comparison, colours_of(comparison, []))
+    assert [(row.name, row.solid, row.light) for row in rows] == [
+        ("srtf", 40, 10),
+        ("fifo", 25, 75),
+        ("x", 0, 0),
+    ]
+    assert rows[0].note == "20 s waiting" and rows[2].shown == "–"
+
+
+def test_quantiles_follow_the_definition_of_p99() -> None:
+    values = np.arange(1000, dtype=float)[::-1]
+    found = spread.quantiles(np.append(values, np.nan))
+    assert len(found) == spread.POINTS + 1
+    assert found[round(0.99 * spread.POINTS)] == np.sort(values)[int(0.99 * 1000)]
+    assert found[0] == 0 and found[-1] == 999
+    assert spread.quantiles(np.array([np.nan])) == []
+
+
+def test_waits_by_size() -> None:
+    nan = float("nan")
+    fifo = jobs([9] * 5, [10, 20, 30, 40, nan], num_gpus=np.array([1, 1, 4, 64, 0.5]))
+    pair = records([run("fifo", 1)], [fifo])
+    found = spread.waits_by(pair, story.compare(pair), spread.by_size)
+    assert [(waits.group, waits.share, waits.mean) for waits in found] == [
+        ("1 GPU", 0.4, {"fifo": 15.0}),
+        ("2–4 GPUs", 0.2, {"fifo": 30.0}),
+        ("17 or more", 0.2, {"fifo": 40.0}),
+    ]
+    assert found[0].median == {"fifo": 15.0} and found[0].p90["fifo"] == pytest.approx(19.0)
+
+
+def test_many_tenants_are_pooled() -> None:
+    names = tuple(f"t{i:02}" for i in range(20))
+    owner = np.repeat(np.arange(20), np.arange(20, 0, -1))
+    waits = jobs(owner.astype(float), tenants=names, tenant=owner)
+    pair = records([run("fifo", 1)], [waits])
+    found = spread.waits_by(pair, story.compare(pair), spread.by_tenant(waits))
+    assert [item.group for item in found] == [*names[:14], "6 others"]
+    assert found[3].mean == {"fifo": 3.0}
+    assert sum(item.share for item in found) == pytest.approx(1)
+    assert spread.tenant_figure(found[:1], story.compare(pair), {}) is None
+
+
+def test_capacity_answers() -> None:
+    comparison = compared(run("fifo", 9), run("srtf", 1))
+    srtf = Trend("srtf", [(8, 100, 100, 100), (16, 50, 50, 50)])
+    even = Trend("fifo", [(8, 900, 900, 900), (16, 110, 110, 110)])
+    assert sweep.answer([srtf, even], comparison, "nodes") == (
+        "Even on 16 nodes, fifo finishes the average job later than srtf does on 8 "
+        "(1 m 50 s against 1 m 40 s)."
+    )
+    assert sweep.answer([srtf], comparison, "nodes") == (
+        "From 8 to 16 nodes, the mean JCT under srtf goes from 1 m 40 s to 50 s."
+    )
+    assert sweep.answer([], comparison, "nodes") == ""
+
+
+def test_a_sweep_averages_over_seeds() -> None:
+    runs = [
+        run("fifo", value, nodes=nodes, seed=seed)
+        for nodes, seed, value in ((8, 0, 10), (8, 1, 30), (16, 0, 5))
+    ]
+    assert sweep.trends_of(runs, "mean_jct_s") == [Trend("fifo", [(8, 20, 10, 30), (16, 5, 5, 5)])]
+    found = sweep.sweep(records(runs), story.compare(records(runs)), {"fifo": "c0"})
+    assert (
+        found is not None
+        and found.title == "How many nodes are enough"
+        and found.shown_above == "8 nodes, seed 0"
+    )
+    only_seeds = sweep.sweep(records(runs[:2]), story.compare(records(runs[:2])), {"fifo": "c0"})
+    assert (
+        only_seeds is not None and not only_seeds.figures and only_seeds.title == "How much depends on chance"
+    )
+    assert sweep.sweep(records(runs[:1]), story.compare(records(runs[:1])), {"fifo": "c0"}) is None
+
+
+def test_the_median_of_the_chart_is_the_one_of_the_table(folder: Path) -> None:
+    found = load_records(folder)
+    comparison = story.compare(found)
+    figure = spread.jct_figure(found, comparison, colours_of(comparison, found.runs))
+    assert figure is not None and figure.table is not None
+    medians = {row[0].shown: row[3].value for row in figure.table.rows}
+    assert medians == {item.policy: item["median_jct_s"] for item in comparison.runs}
+    p99 = {row[0].shown: row[7].value for row in figure.table.rows}
+    assert p99 == {item.policy: pytest.approx(item["p99_jct_s"]) for item in comparison.runs}
+
+
+def test_keys_name_runs() -> None:
+    assert run("fifo", 1, nodes=3, seed=2).key == RunKey("fifo", 3, 2)
