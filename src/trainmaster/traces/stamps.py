@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 from trainmaster.model.errors import InputError
@@ -12,6 +12,7 @@ from trainmaster.traces.schema import parse_time
 from trainmaster.traces.source import Source
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LOCAL_EPOCH: Final = datetime(1970, 1, 1)
 _LOCAL: Final = "no time zone"
 _ABSENT: Final = frozenset(("", "None", "none", "null", "NULL", "Unknown", "N/A", "NaN", "nan", "NaT"))
 
@@ -34,6 +35,7 @@ class Stamps:
         self._problems = problems
         self._local = local
         self._kind = ""
+        self._offsets: dict[str, tuple[timedelta, bool]] = {}
 
     def instant(self, text: str, row: int, column: str, reason: str = "submit_invalid") -> int:
         """Nanoseconds since 1970; raises `RowFault` when absent or no instant."""
@@ -47,7 +49,8 @@ class Stamps:
         if text in _ABSENT:
             return None
         if text.isdecimal() and len(text) > 8:
-            self._same_kind("seconds since 1970", row, column)
+            if self._kind != "seconds since 1970":
+                self._set_kind("seconds since 1970", row, column)
             return _or_fault(text, column, reason)
         try:
             moment = datetime.fromisoformat(text)
@@ -55,9 +58,11 @@ class Stamps:
             raise RowFault(
                 reason, f"{text!r} is not an instant", column=column, mend="such as 2020-06-09 18:41:01"
             ) from None
-        self._same_kind(_LOCAL if moment.tzinfo is None else "a time zone", row, column)
+        kind = _LOCAL if moment.tzinfo is None else "a time zone"
+        if kind != self._kind:
+            self._set_kind(kind, row, column)
         try:
-            return self._since_epoch(moment, row, column)
+            return self._since_epoch(moment, text, row, column)
         except OverflowError:
             raise RowFault(reason, f"{text!r} is out of range", column=column) from None
 
@@ -65,23 +70,32 @@ class Stamps:
         """Whether a text without a zone names two instants, or none, because clocks change."""
         if self._local is None or self._kind != _LOCAL:
             return False
-        moment = datetime.fromisoformat(text).replace(tzinfo=self._local)
-        return moment.utcoffset() != moment.replace(fold=1).utcoffset()
+        return self._offset(datetime.fromisoformat(text), text)[1]
 
-    def _since_epoch(self, moment: datetime, row: int, column: str) -> int:
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=self._local or UTC)
-            if self._local is not None and moment.utcoffset() != moment.replace(fold=1).utcoffset():
-                message = (
-                    f"{moment:%Y-%m-%d %H:%M:%S} exists twice or never (clocks change); taken as the first"
-                )
+    def _since_epoch(self, moment: datetime, text: str, row: int, column: str) -> int:
+        if moment.tzinfo is not None:
+            since = moment - _EPOCH
+        elif self._local is None:
+            since = moment - _LOCAL_EPOCH
+        else:
+            offset, ambiguous = self._offset(moment, text)
+            since = moment - _LOCAL_EPOCH - offset
+            if ambiguous:
+                message = f"{text} exists twice or never (clocks change); taken as the first"
                 self._problems.note("ambiguous_time", row, column=column, message=message)
-        since = moment.astimezone(UTC) - _EPOCH
         return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds * 1000
 
-    def _same_kind(self, kind: str, row: int, column: str) -> None:
-        if kind == self._kind:
-            return
+    def _offset(self, moment: datetime, text: str) -> tuple[timedelta, bool]:
+        """Offset of the local zone, and whether the other side of a change of clocks is meant as well."""
+        hour = text[:13]  # clocks change on the hour
+        known = self._offsets.get(hour)
+        if known is None:
+            moment = moment.replace(tzinfo=self._local)
+            offset = moment.utcoffset() or timedelta(0)
+            known = self._offsets[hour] = (offset, offset != moment.replace(fold=1).utcoffset())
+        return known
+
+    def _set_kind(self, kind: str, row: int, column: str) -> None:
         if self._kind:
             raise InputError(
                 f"this time has {kind}, earlier ones have {self._kind}",

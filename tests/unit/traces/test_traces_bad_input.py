@@ -59,6 +59,13 @@ def test_wrong_delimiter(write) -> None:
     assert message(tabs).endswith("(columns must be separated by ',', this file uses a tab)")
 
 
+@pytest.mark.parametrize("column", ["job_id", "submit_s", "duration_s", "num_gpus"])
+def test_every_needed_column_is_missed_by_name(write, column: str) -> None:
+    names = [name for name in ("job_id", "submit_s", "duration_s", "num_gpus") if name != column]
+    path = write(",".join(names) + "\n1,2,3\n")
+    assert message(path).startswith(f"{path}, row 1, column {column}: the column is missing (found ")
+
+
 def test_missing_column(write) -> None:
     path = write("job_id,submit_s,duration,num_gpus\na,0,1,1\n")
     mend = "found job_id, submit_s, duration, num_gpus; did you mean 'duration'?"

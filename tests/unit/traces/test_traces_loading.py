@@ -33,7 +33,7 @@ def test_jobs_are_sorted_by_submit_time_then_by_row(tmp_path: Path) -> None:
 
 
 def test_spreadsheet_habits_are_understood(tmp_path: Path) -> None:
-    text = f'\ufeff{HEADER},tenant\r\n\r\n a , 5.0 ,10,"8",x\r\n\r\n'
+    text = '\ufeff"job_id",submit_s,duration_s,num_gpus,tenant\r\n\r\n a , 5.0 ,10,"8",x\r\n\r\n'
     trace = load(tmp_path, text)
     assert (trace.jobs[0].id, trace.jobs[0].submit, trace.jobs[0].request.gpus) == ("a", 5 * SECOND, 8000)
 

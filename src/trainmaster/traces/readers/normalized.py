@@ -53,8 +53,8 @@ class NormalizedReader(Reader):
     columns: ClassVar[Columns] = Columns("job_id", "submit_s", "duration_s", "num_gpus")
 
     def detect(self, head: str, path: Path) -> bool:
-        first = head.lstrip().split("\n", 1)[0]
-        return {"job_id", "submit_s", "num_gpus"} <= {name.strip() for name in first.split(",")}
+        names = {name.strip().strip('"') for name in head.lstrip().split("\n", 1)[0].split(",")}
+        return not names.isdisjoint(("submit_s", "duration_s"))  # one is enough to tell which is missing
 
     def read(self, source: Source, problems: Problems) -> Iterator[tuple[Job, Truth]]:
         table = source.table()
