@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from trainmaster.model.errors import InputError
+from trainmaster.model.errors import OutputError
 
 from . import text
 from .parts import side_by_side
@@ -25,7 +25,8 @@ def write_report(records: Records | str | Path, path: str | Path) -> None:
     The file appears whole or not at all: it is written under a temporary name first.
 
     Raises:
-        InputError: the records are faulty, or the file can't be written.
+        InputError: the records are faulty.
+        OutputError: the file can't be written.
     """
     page = render(records if isinstance(records, Records) else load_records(records))
     path = Path(path)
@@ -38,9 +39,7 @@ def write_report(records: Records | str | Path, path: str | Path) -> None:
             temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise InputError(
-            f"can't be written: {error.strerror}", file=path, mend="name another path"
-        ) from error
+        raise OutputError(f"{path}: can't be written: {error.strerror} (name another path)") from error
 
 
 def render(records: Records) -> str:
@@ -89,6 +88,7 @@ def _context(records: Records) -> Mapping[str, Any]:
         "facts": sections.facts(records, comparison),
         "mix": spread.mix(winner_jobs),
         "about": {run.policy: story.about_policy(run.policy) for run in comparison.runs},
+        "window": story.window(records, comparison.winner),
         "unfinished": [warning for run in comparison.runs if (warning := story.unfinished(run))],
         "best": story.best_at(comparison.runs),
         "ranking": ranking(comparison, colours),

@@ -118,22 +118,20 @@ class Run:
 
 @dataclass(frozen=True)
 class Trace:
-    """What was replayed. `dropped` counts the rows at fault by reason."""
+    """What was replayed.
+
+    `dropped` counts the rows at fault, `ignored` the wishes that the replay did not heed,
+    by reason. `synthetic`: the jobs were generated, as the records or the name say.
+    """
 
     path: str
+    name: str
+    synthetic: bool
     jobs: int
     dropped: Mapping[str, int]
+    ignored: Mapping[str, int]
     span_s: float
     gpu_hours: float
-
-    @property
-    def name(self) -> str:
-        return self.path.replace("\\", "/").rstrip("/").rpartition("/")[2]
-
-    @property
-    def synthetic(self) -> bool:
-        """Whether its name says that the jobs were generated."""
-        return "synth" in self.path.lower()
 
 
 @dataclass(frozen=True)
@@ -273,14 +271,22 @@ def _run(node: Node, summary: Node) -> Run:
 
 
 def _trace(node: Node) -> Trace:
-    dropped = node["dropped"]
+    path = node["path"].optional_text() or ""
+    name = node["name"].optional_text() or path.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return Trace(
-        path=node["path"].text(),
+        path=path,
+        name=name,
+        synthetic=node["synthetic"].value is True or "synth" in f"{path}{name}".lower(),
         jobs=node["jobs"].whole(),
-        dropped={reason: dropped[reason].whole() for reason in dropped.names()},
+        dropped=_counts(node["dropped"]),
+        ignored=_counts(node["ignored"]),
         span_s=node["span_s"].number(),
         gpu_hours=node["gpu_hours"].number(),
     )
+
+
+def _counts(node: Node) -> dict[str, int]:
+    return {} if node.value is None else {reason: node[reason].whole() for reason in node.names()}
 
 
 def _series(node: Node) -> Series:

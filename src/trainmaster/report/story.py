@@ -234,12 +234,23 @@ def unfinished(run: Run) -> str:
     return f"{missing} and are not in its JCT figures."
 
 
+def window(records: Records, run: Run) -> str:
+    """A note where warm-up and cool-down leave jobs out of the figures, else ""."""
+    replayed, counted = len(records.jobs[run.key].ids), run["jobs"]
+    if counted is None or counted >= replayed:
+        return ""
+    return (
+        f"The figures count {count(counted)} of {plural(replayed, 'job')}: those submitted after the warm-up "
+        "and before the cool-down. The charts of completion and waiting times show all jobs."
+    )
+
+
 def reproduce(records: Records) -> str:
     """The command line, as recorded or put together from what the records tell."""
     if records.command is not None:
         return records.command
     runs, first = records.runs, records.runs[0]
-    words = ["trainmaster simulate", _quoted(records.trace.path)]
+    words = ["trainmaster simulate", _quoted(records.trace.path or "TRACE")]
     words.append(f"--policy {_quoted(','.join(dict.fromkeys(run.policy for run in runs)))}")
     nodes = list(dict.fromkeys(run.nodes for run in runs if run.nodes))
     if nodes and first.gpus and first.nodes and first.gpus % first.nodes == 0:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from report_folder import POLICIES, edit_json, edit_rows, write_folder
 
-from trainmaster.model.errors import InputError
+from trainmaster.model.errors import OutputError
 from trainmaster.report import lanes, load_records, write_report
 
 Copied = Callable[[], Path]
@@ -206,6 +206,25 @@ def test_deadlines_appear_with_their_data(copied: Copied, tmp_path: Path) -> Non
     assert "Deadlines" in text and "Fairness between tenants" in text and "40.0 %" in text
 
 
+def test_warm_up_and_ignored_wishes_are_told(copied: Copied, tmp_path: Path) -> None:
+    folder = copied()
+
+    def change(document: dict[str, Any]) -> None:
+        document["trace"] |= {
+            "ignored": {"GPU type": 12},
+            "path": "week.csv",
+            "name": "Week",
+            "synthetic": False,
+        }
+        for run in document["runs"]:
+            run.update(jobs=250, finished=250)
+
+    edit_json(folder / "summary.json", change)
+    text = page_of(folder, tmp_path).text()
+    assert "The figures count 250 of 300 jobs" in text and "Synthetic" not in text
+    assert re.search(r"not heeded in the replay\s+jobs\s+GPU type\s+12", text)
+
+
 HOSTILE = "</script><script>alert(1)</script><b a='\"'>&amp;{{ 7*7 }}"
 
 
@@ -217,7 +236,7 @@ def test_whatever_comes_from_the_records_is_escaped(copied: Copied, tmp_path: Pa
             run["policy"] = run["policy"].replace("srtf", HOSTILE)
             run["predictor"] = HOSTILE
         if "trace" in document:
-            document["trace"] |= {"path": HOSTILE, "dropped": {HOSTILE: 1}}
+            document["trace"] |= {"path": HOSTILE, "dropped": {HOSTILE: 1}, "ignored": {HOSTILE: 1}}
             document["trainmaster"] = HOSTILE
             document["command"] = HOSTILE
 
@@ -309,7 +328,7 @@ def test_a_failed_write_leaves_the_old_report_and_nothing_else(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(InputError, match=r"report\.html: can't be written: No space left on device"):
+    with pytest.raises(OutputError, match=r"report\.html: can't be written: No space left on device"):
         write_report(folder, target)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert target.read_bytes() == b"old"
@@ -317,7 +336,7 @@ def test_a_failed_write_leaves_the_old_report_and_nothing_else(
 
 def test_places_that_cant_be_written(folder: Path, tmp_path: Path) -> None:
     for target in (tmp_path / "absent" / "report.html", tmp_path):
-        with pytest.raises(InputError, match="can't be written"):
+        with pytest.raises(OutputError, match="can't be written"):
             write_report(folder, target)
     assert list(tmp_path.iterdir()) == []
 

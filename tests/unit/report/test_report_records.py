@@ -44,6 +44,22 @@ def test_everything_arrives(folder: Path) -> None:
         assert max(series.buckets.used_gpus) <= 32 + 1e-9
 
 
+@pytest.mark.parametrize(
+    ("trace", "name", "synthetic"),
+    [
+        ({"path": "a\\week.csv"}, "week.csv", False),
+        ({"path": "data/synth.csv"}, "synth.csv", True),
+        ({"path": "week.csv", "name": "My week", "synthetic": True}, "My week", True),
+        ({"path": None, "name": "philly-like synthetic"}, "philly-like synthetic", True),
+    ],
+)
+def test_names_of_traces(copied: Copied, trace: dict[str, Any], name: str, synthetic: bool) -> None:
+    folder = copied()
+    edit_json(folder / "summary.json", lambda document: document["trace"].update(trace))
+    found = load_records(folder).trace
+    assert (found.name, found.synthetic, found.ignored) == (name, synthetic, {})
+
+
 def test_an_empty_cell_is_a_job_that_did_not_finish(copied: Copied) -> None:
     folder = copied()
     edit_rows(folder / "jobs.csv", lambda rows: rows[3].update(jct_s="", wait_s="", finish_s=""))

@@ -42,7 +42,7 @@ def records(runs: Sequence[Run], columns: Sequence[Jobs] | None = None, **more: 
     base = Records(
         version="0.1.0",
         command=None,
-        trace=Trace("a b/week.csv", 100, {}, 36_000.0, 800.0),
+        trace=Trace("a b/week.csv", "week", False, 100, {}, {}, 36_000.0, 800.0),
         seed=0,
         runs=tuple(runs),
         jobs={item.key: own for item, own in zip(runs, table, strict=True)},
