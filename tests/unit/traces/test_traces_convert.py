@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,6 +117,30 @@ def test_same_bytes_every_time_and_under_every_name(tmp_path: Path) -> None:
     assert first.read_bytes() == second.read_bytes()
     assert gzip.decompress(first.read_bytes()) == plain.read_bytes()
     assert first.read_bytes()[4:8] == b"\0\0\0\0", "no time stamp in the gzip header"
+
+
+def test_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from trainmaster.traces import *;"
+        "from trainmaster.testing.trace_samples import SAMPLES; here = Path(sys.argv[1])\n"
+        "for name, text in sorted(SAMPLES.items()):\n"
+        "    folder = here / name; folder.mkdir()\n"
+        "    trace = load_trace(text.write(folder)); write_csv(sample(trace, 0.7, 3), here / f'{name}.csv')\n"
+        "    print(trace.problems.lines(), trace.dropped)\n"
+    )
+    found = []
+    for seed in ("1", "2"):
+        here = tmp_path / seed
+        here.mkdir()
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(here)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        )
+        found.append((done.stdout, {path.name: path.read_bytes() for path in here.glob("*.csv")}))
+    assert len(found[0][1]) == len(FORMATS)
+    assert found[0] == found[1]
 
 
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
