@@ -1,0 +1,49 @@
+"""The command line: one file per command group, no logic."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command line; exit code 0 done, 1 the work failed, 2 bad usage or bad input."""
+    import typer
+
+    from trainmaster.cli.app import build
+    from trainmaster.model.errors import InputError, TrainmasterError
+
+    command = typer.main.get_command(build())
+    try:
+        code = command.main(prog_name="trainmaster", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except InputError as error:
+        _fail(str(error), 2)
+    except TrainmasterError as error:
+        _fail(str(error), 1)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of our output has had enough (`| head`): nothing more can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except _usage_error() as error:
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context is not None else "trainmaster"
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error, file=sys.stderr)
+            sys.exit(2)
+        message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+        _fail(f"{where}: {message} (see {where} --help)", 2, prefix="")
+
+
+def _usage_error() -> type[Exception]:
+    """The base of click's errors, whether typer brings its own click or uses the package."""
+    import typer
+
+    return next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
+def _fail(message: str, code: int, prefix: str = "trainmaster: ") -> None:
+    print(f"{prefix}{message}", file=sys.stderr)
+    sys.exit(code)

@@ -71,8 +71,9 @@ class NodeCapacity:
         return self.free[node].bit_count()
 
     def eligible(self, request: Request) -> int:
-        """Mask of the healthy nodes of a type that the request accepts."""
-        if not request.gpu_types:
+        """Mask of the healthy nodes of a type that the request accepts; all of them where
+        the cluster doesn't tell types apart."""
+        if not request.gpu_types or self._types.keys() == {""}:
             return self._up
         mask = self._eligible.get(request.gpu_types)
         if mask is None:

@@ -4,6 +4,7 @@
 
     TrainmasterError
     ├── InputError      the user's file, option or value is wrong (exit code 2)
+    ├── OutputError     a result can't be written (exit code 1)
     ├── PolicyError     a policy returned a plan that can't be carried out (exit code 1)
     └── EngineError     an invariant of the engine does not hold (exit code 1): our bug
 
@@ -53,6 +54,10 @@ class InputError(TrainmasterError):
         prefix = f"{', '.join(where)}: " if where else ""
         suffix = f" ({mend})" if mend else ""
         super().__init__(f"{prefix}{message}{suffix}")
+
+
+class OutputError(TrainmasterError):
+    """A result can't be written: the disk is full, or the folder is not ours."""
 
 
 class PolicyError(TrainmasterError):

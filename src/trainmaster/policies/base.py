@@ -56,7 +56,7 @@ class Policy:
     {'backfill': 'easy', 'depth': 100}
     """
 
-    name: ClassVar[str] = ""
+    name: str = ""
     source: ClassVar[str] = ""
     """The paper or system it comes from."""
     limits: ClassVar[str] = ""

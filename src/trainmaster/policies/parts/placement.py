@@ -42,7 +42,7 @@ class Pool:
     ) -> Allocation | None:
         """See `Placement`."""
         gpus = request.gpus
-        if gpus > capacity.free_milli:
+        if gpus > capacity.free_milli or not nodes & 1:
             return None
         allocation = self._memo.get(gpus)
         if allocation is None:

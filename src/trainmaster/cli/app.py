@@ -1,0 +1,37 @@
+"""The command tree."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from trainmaster._version import __version__
+from trainmaster.cli import policies, simulate, trace, usage
+
+
+def build() -> typer.Typer:
+    """All commands."""
+    app = typer.Typer(
+        name="trainmaster",
+        help="Schedule, run and protect deep-learning training on shared GPU clusters.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        epilog="Example: trainmaster simulate week.csv.gz --policy fifo,srtf --nodes 32 --gpus-per-node 8",
+    )
+    app.callback()(options)
+    app.command("simulate", epilog=simulate.EXAMPLE)(simulate.simulate)
+    app.command("policies", epilog=policies.EXAMPLE)(policies.policies)
+    app.command("usage", epilog=usage.EXAMPLE)(usage.usage)
+    app.add_typer(trace.app, name="trace")
+    return app
+
+
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    """Schedule, run and protect deep-learning training on shared GPU clusters."""
+    if version:
+        print(f"trainmaster {__version__}")
+        raise typer.Exit

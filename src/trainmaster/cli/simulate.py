@@ -1,0 +1,238 @@
+"""`trainmaster simulate`: replay a trace under one or more policies."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trainmaster.cli.support import emit_json, progress_bar, say
+from trainmaster.model.errors import InputError
+
+if TYPE_CHECKING:
+    from trainmaster.model.cluster import Cluster
+    from trainmaster.sim.result import Result
+    from trainmaster.traces.trace import Trace
+
+EXAMPLE = (
+    "Example: trainmaster simulate week.csv.gz --policy 'fifo,fifo(backfill=easy),srtf' "
+    "--nodes 16,32 --gpus-per-node 8 --out out/week"
+)
+
+
+def simulate(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A job log of any known format.")],
+    policy: Annotated[
+        str,
+        typer.Option(help="Policies, comma-separated; knobs inline: 'fifo,fifo(backfill=easy)'; or FILE.py."),
+    ] = "fifo,srtf,las",
+    nodes: Annotated[
+        str | None, typer.Option(help="Number of nodes; several, 16,32,48, for a sweep.")
+    ] = None,
+    gpus_per_node: Annotated[int | None, typer.Option(help="GPUs of each node.")] = None,
+    cluster: Annotated[
+        Path | None, typer.Option(help="The cluster as a YAML file, instead of --nodes.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="NAME.KNOB=VALUE; '*' for all policies; placement.relax=S."),
+    ] = None,
+    predictor: Annotated[str, typer.Option(help="oracle | declared | history | noisy:SIGMA")] = "history",
+    placement: Annotated[str, typer.Option(help="pool | pack | spread")] = "pack",
+    checkpoint_cost: Annotated[float, typer.Option(help="Seconds from a stop to free GPUs.")] = 6.0,
+    restore_cost: Annotated[float, typer.Option(help="Seconds until a stopped job goes on.")] = 24.0,
+    start_cost: Annotated[float, typer.Option(help="Seconds until a new job makes progress.")] = 0.0,
+    checkpoint_interval: Annotated[
+        float, typer.Option(help="Seconds between a job's own checkpoints.")
+    ] = 1800.0,
+    profile: Annotated[
+        Path | None, typer.Option(help="Speed profile: placement matters, models have speeds.")
+    ] = None,
+    failures: Annotated[
+        Path | None, typer.Option(help="CSV time_s,node,event: nodes that go down and up.")
+    ] = None,
+    start: Annotated[
+        float | None, typer.Option("--from", help="Only jobs submitted from this second on.")
+    ] = None,
+    end: Annotated[float | None, typer.Option("--to", help="Only jobs submitted before this second.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first so many jobs.")] = None,
+    warmup: Annotated[float, typer.Option(help="Don't count jobs of the first so many seconds.")] = 0.0,
+    cooldown: Annotated[float, typer.Option(help="Don't count jobs of the last so many seconds.")] = 0.0,
+    seed: Annotated[str, typer.Option(help="Seed; several, 0,1,2, for as many runs.")] = "0",
+    jobs: Annotated[int, typer.Option(help="Runs at the same time, each in a process.")] = 1,
+    format: Annotated[str, typer.Option(help="auto, or a trace format: csv, philly, helios, ...")] = "auto",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first row at fault (exit code 2).")
+    ] = False,
+    events: Annotated[bool, typer.Option("--events", help="Write events.jsonl too.")] = False,
+    validate: Annotated[
+        bool, typer.Option("--validate", help="Re-check every invariant at each instant.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for summary.json, jobs.csv, series.json, report.html.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print summary.json on stdout.")] = False,
+) -> None:
+    """Replay a job log under scheduling policies and compare them."""
+    from trainmaster.sim import Costs, Options
+    from trainmaster.sim import simulate as run
+
+    if events and out is None:
+        raise InputError("--events writes a file", mend="say where with --out DIR")
+    if out is not None and out.exists() and not out.is_dir():
+        raise InputError("is not a folder", file=out, mend="give --out a folder")
+    clusters, weights = _clusters(nodes, gpus_per_node, cluster)
+    knobs, relax_s = _knobs(settings or [])
+    options = Options(
+        predictor=predictor,
+        placement=placement,
+        relax_s=relax_s,
+        costs=Costs(checkpoint_cost, restore_cost, start_cost, checkpoint_interval),
+        warmup_s=warmup,
+        cooldown_s=cooldown,
+        validate=validate,
+        knobs=knobs,
+        weights=weights,
+    )
+    seeds = _numbers(seed, "--seed", 0)
+    with ExitStack() as stack:
+        logs = Path(stack.enter_context(_event_folder())) if events else None
+        loaded = _load(trace, format, strict, start, end, limit)
+        update = stack.enter_context(progress_bar("simulating"))
+        result = run(
+            loaded,
+            clusters,
+            policy,
+            seed=seeds,
+            options=options,
+            profile=_profile(profile),
+            failures=failures,
+            strict=strict,
+            jobs=jobs,
+            events=logs,
+            progress=update,
+        )
+        written = _write(result, out, logs) if out is not None else []
+    _show(result, loaded, written, json)
+
+
+def _load(
+    path: Path, format: str, strict: bool, start: float | None, end: float | None, limit: int | None
+) -> Trace:
+    from trainmaster.traces import load_trace, slice_trace
+
+    loaded = load_trace(path, format=format, strict=strict)
+    if start is None and end is None and limit is None:
+        return loaded
+    return slice_trace(loaded, start_s=start, end_s=end, limit=limit)
+
+
+def _clusters(
+    nodes: str | None, gpus_per_node: int | None, path: Path | None
+) -> tuple[list[Cluster], dict[str, float]]:
+    from trainmaster.model.cluster import Cluster
+    from trainmaster.sim.cluster_file import read_cluster
+
+    if path is not None:
+        if nodes is not None or gpus_per_node is not None:
+            raise InputError("--cluster and --nodes exclude each other", mend="give one of them")
+        cluster, weights = read_cluster(path)
+        return [cluster], weights
+    if nodes is None or gpus_per_node is None:
+        raise InputError(
+            "the cluster is not given", mend="--nodes N --gpus-per-node G, or --cluster FILE.yaml"
+        )
+    return [Cluster.homogeneous(count, gpus_per_node) for count in _numbers(nodes, "--nodes", 1)], {}
+
+
+def _numbers(text: str, option: str, lowest: int) -> list[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) >= lowest for word in words):
+        raise InputError(
+            f"{option} {text}: expected whole numbers >= {lowest}", mend=f"for example {option} 16,32"
+        )
+    numbers = [int(word) for word in words]
+    if len(set(numbers)) < len(numbers):
+        raise InputError(f"{option} {text}: a number stands twice")
+    return numbers
+
+
+def _knobs(settings: list[str]) -> tuple[dict[str, dict[str, object]], float | None]:
+    """Knobs by policy, and the relaxation of placement."""
+    knobs: dict[str, dict[str, object]] = {}
+    relax_s: float | None = None
+    for setting in settings:
+        left, equals, value = setting.partition("=")
+        owner, dot, knob = left.strip().rpartition(".")
+        if not (equals and dot and owner and knob):
+            raise InputError(f"can't read --set {setting}", mend="write NAME.KNOB=VALUE")
+        if owner == "placement":
+            relax_s = _relax(knob, value.strip())
+        else:
+            knobs.setdefault(owner, {})[knob] = value.strip()
+    return knobs, relax_s
+
+
+def _relax(knob: str, value: str) -> float:
+    if knob != "relax":
+        raise InputError(f"placement has no knob {knob!r}", mend="placement.relax=SECONDS")
+    try:
+        return float(value)
+    except ValueError:
+        raise InputError(f"placement.relax={value}: not a number", mend="give seconds") from None
+
+
+def _profile(path: Path | None) -> Any:
+    if path is None:
+        return None
+    from trainmaster.profiles import load_profile
+
+    return load_profile(path)
+
+
+def _event_folder() -> Any:
+    from trainmaster.sim.sweep import event_folder
+
+    return event_folder()
+
+
+def _write(result: Result, out: Path, logs: Path | None) -> list[Path]:
+    from trainmaster.report import write_report
+
+    events = None
+    if logs is not None:
+        events = [logs / f"{number}.jsonl" for number in range(len(result.records))]
+    return result.write(out, events=events, report=write_report)
+
+
+def _show(result: Result, trace: Trace, written: list[Path], json: bool) -> None:
+    from trainmaster.report import comparison_text
+
+    if json:
+        emit_json(result.document)
+        return
+    say(comparison_text(result.runs))
+    for line in _remarks(result, trace):
+        say(line)
+    for path in written:
+        if path.name == "report.html":
+            say(f"report: {path}")
+    sys.stdout.flush()
+
+
+def _remarks(result: Result, trace: Trace) -> list[str]:
+    lines = []
+    dropped = result.trace["dropped"]
+    if dropped:
+        total = sum(dropped.values())
+        reasons = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in dropped.items())
+        lines.append(f"left out: {total} rows ({reasons})")
+    for feature, count in result.trace["ignored"].items():
+        lines.append(f"not modelled: {feature}, asked by {count} jobs")
+    for run in result.runs:
+        if run["finished"] < run["jobs"]:
+            lines.append(f"{run['policy']}: {run['jobs'] - run['finished']} jobs never finished")
+    return lines

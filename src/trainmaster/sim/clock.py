@@ -1,0 +1,76 @@
+"""The simulated clock: events that will happen, in order of (time, rank, sequence).
+
+Each simulator has its own, sequence numbers included: two in one process never
+influence each other.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from trainmaster.model.event import Event
+from trainmaster.model.job import Job
+
+
+class Ticket:
+    """Lets an event that was announced be called off."""
+
+    __slots__ = ("cancelled",)
+
+    def __init__(self) -> None:
+        self.cancelled = False
+
+
+ALWAYS = Ticket()
+"""The ticket of events that are never called off."""
+
+
+class Clock:
+    """Future events in a heap, and the arrivals of a sorted list of jobs."""
+
+    __slots__ = ("_arrivals", "_heap", "_next", "_sequence")
+
+    def __init__(self, arrivals: list[Job]) -> None:
+        self._arrivals = arrivals
+        self._next = 0
+        self._heap: list[tuple[int, int, int, Event, Ticket]] = []
+        self._sequence = 0
+
+    def announce(self, at: int, event: Event, ticket: Ticket = ALWAYS) -> None:
+        """`event` will happen at `at`, unless its ticket is cancelled by then."""
+        self._sequence += 1
+        heappush(self._heap, (at, event.rank, self._sequence, event, ticket))
+
+    def next_instant(self) -> int | None:
+        """When something happens next; None = never."""
+        heap = self._heap
+        while heap and heap[0][4].cancelled:
+            heappop(heap)
+        arrival = self._arrivals[self._next].submit if self._next < len(self._arrivals) else None
+        if not heap:
+            return arrival
+        at = heap[0][0]
+        return at if arrival is None or at < arrival else arrival
+
+    def due(self, now: int) -> Event | None:
+        """Take out the next announced event of instant `now`."""
+        heap = self._heap
+        while heap and heap[0][0] == now:
+            _, _, _, event, ticket = heappop(heap)
+            if not ticket.cancelled:
+                return event
+        return None
+
+    def arrivals(self, now: int) -> list[Job]:
+        """Take out the jobs that are submitted at `now`."""
+        jobs = self._arrivals
+        first = last = self._next
+        while last < len(jobs) and jobs[last].submit == now:
+            last += 1
+        self._next = last
+        return jobs[first:last]
+
+    @property
+    def arrivals_left(self) -> int:
+        """Jobs not yet submitted."""
+        return len(self._arrivals) - self._next

@@ -1,0 +1,145 @@
+"""The virtual cluster: carries out actions by announcing what will come of them.
+
+Only this file and the oracle know how long jobs really run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import ceil
+
+from trainmaster.model.action import Action, Kill, Start, Stop, Wake
+from trainmaster.model.allocation import Allocation
+from trainmaster.model.event import CheckpointWritten, Finished, Lost, Started, Stopped, Timer
+from trainmaster.model.job import Job
+from trainmaster.model.units import to_ns
+from trainmaster.sim.clock import Clock, Ticket
+from trainmaster.sim.options import Costs
+
+NOT_RUNNING = 1 << 62
+"""An instant that never comes: the process makes no progress."""
+
+
+class _Process:
+    """A job that was started at least once and has not finished."""
+
+    __slots__ = ("allocation", "began", "done", "job", "saved", "speed", "ticket", "work")
+
+    def __init__(self, job: Job, work: int) -> None:
+        self.job = job
+        self.work = work
+        self.done = self.saved = 0
+        self.began = NOT_RUNNING
+        self.speed = 1.0
+        self.allocation: Allocation | None = None
+        self.ticket = Ticket()
+
+    def progress(self, now: int) -> int:
+        """Work done by `now`, ns at reference speed."""
+        elapsed = max(0, now - self.began)
+        return min(self.work, self.done + (elapsed if self.speed == 1.0 else int(elapsed * self.speed)))
+
+
+class VirtualCluster:
+    """Executor of the simulator.
+
+    Args:
+        clock: where outcomes are announced.
+        duration: true run time of a job at reference speed, ns.
+        costs: of starting and stopping.
+        speed: progress per unit of time on given GPUs; None = always 1.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        duration: Callable[[Job], int],
+        costs: Costs,
+        speed: Callable[[Job, Allocation], float] | None,
+    ) -> None:
+        self._clock = clock
+        self._duration = duration
+        self._speed = speed
+        self._checkpoint = to_ns(costs.checkpoint_s)
+        self._restore = to_ns(costs.restore_s)
+        self._first_start = to_ns(costs.start_s)
+        self._interval = to_ns(costs.checkpoint_interval_s)
+        self._jobs: dict[str, Job] = {}
+        self._processes: dict[str, _Process] = {}
+
+    def submitted(self, job: Job) -> None:
+        """Remember a job that can be started from now on."""
+        self._jobs[job.id] = job
+
+    def ended(self, job_id: str) -> None:
+        """Forget a job that has finished."""
+        self._processes.pop(job_id, None)
+
+    def stopped(self, job_id: str) -> None:
+        """The checkpoint is written and the GPUs are given up."""
+        process = self._processes[job_id]
+        process.saved = process.done
+        process.allocation = None
+
+    def carry_out(self, now: int, actions: Sequence[Action]) -> None:
+        """Announce what will come of the actions."""
+        for action in actions:
+            kind = type(action)
+            if kind is Start:
+                self._start(now, action)  # type: ignore[arg-type]
+            elif isinstance(action, Stop):
+                self._stop(now, action.job_id, self._checkpoint)
+            elif isinstance(action, Kill):
+                self._stop(now, action.job_id, 0)
+            elif isinstance(action, Wake):
+                self._clock.announce(action.at, Timer(action.job_id, action.version))
+
+    def node_down(self, now: int, node: int) -> Iterator[Lost]:
+        """The jobs on a failed node die; work since their last checkpoint is gone."""
+        for name, process in self._processes.items():
+            if process.allocation is None or node not in process.allocation.nodes:
+                continue
+            self._save(process, now)
+            self._halt(process, process.saved)
+            process.allocation = None
+            yield Lost(name, process.saved, "node failure")
+
+    def _start(self, now: int, action: Start) -> None:
+        name = action.job_id
+        process = self._processes.get(name)
+        if process is None:
+            job = self._jobs.pop(name)
+            process = self._processes[name] = _Process(job, self._duration(job))
+            delay = self._first_start
+        else:
+            delay = self._restore
+        if self._speed is not None:
+            process.speed = self._speed(process.job, action.allocation)
+        process.allocation = action.allocation
+        process.began = now + delay
+        left = process.work - process.done
+        ticket = process.ticket
+        self._clock.announce(now + delay, Started(name), ticket)
+        time_left = left if process.speed == 1.0 else ceil(left / process.speed)
+        self._clock.announce(now + delay + time_left, Finished(name), ticket)
+
+    def _stop(self, now: int, name: str, delay: int) -> None:
+        process = self._processes[name]
+        self._save(process, now)
+        self._halt(process, process.progress(now))
+        if delay:
+            self._clock.announce(now + delay, CheckpointWritten(name, process.done), process.ticket)
+        self._clock.announce(now + delay, Stopped(name), process.ticket)
+
+    def _save(self, process: _Process, now: int) -> None:
+        """Bring up to date what the last periodic checkpoint holds."""
+        elapsed = now - process.began
+        if elapsed > 0:
+            process.saved = process.progress(now - elapsed % self._interval)
+
+    def _halt(self, process: _Process, done: int) -> None:
+        """Call off what was announced for the process."""
+        process.ticket.cancelled = True
+        process.ticket = Ticket()
+        process.done = done
+        process.began = NOT_RUNNING

@@ -1,0 +1,137 @@
+"""From a trace to jobs that can be simulated: every one has a duration and fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from trainmaster.core.capacity import capacity_of
+from trainmaster.model.cluster import Cluster
+from trainmaster.model.errors import InputError
+from trainmaster.model.job import Job, Request
+from trainmaster.model.units import GPU
+from trainmaster.policies.base import Policy
+from trainmaster.traces.trace import Trace, Truth
+
+
+class Durations(Protocol):
+    """Gives durations to jobs whose trace has none."""
+
+    def duration(self, job: Job, gpu_type: str) -> int | None:
+        """Run time at reference speed, ns, or None if the profile doesn't know."""
+        ...
+
+
+class Prepared:
+    """Jobs with durations, and what had to be left out.
+
+    Attributes:
+        jobs, durations: parallel; `jobs[i].sequence == i`, durations in ns.
+        dropped: rows left out, by reason, those dropped while reading included.
+        ignored: what jobs ask for that the simulation doesn't model, by feature.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.jobs: list[Job] = []
+        self.durations: list[int] = []
+        self.dropped: dict[str, int] = dict(trace.problems.dropped)
+        self.ignored: dict[str, int] = {}
+
+    def drop(self, reason: str) -> None:
+        """Count a row that is left out."""
+        self.dropped[reason] = self.dropped.get(reason, 0) + 1
+
+
+def prepare(
+    trace: Trace,
+    clusters: Sequence[Cluster],
+    policy: Policy,
+    *,
+    profile: Durations | None = None,
+    strict: bool = False,
+) -> Prepared:
+    """Leave out jobs without a duration and jobs that don't fit the smallest cluster.
+
+    All clusters of a sweep are given the same jobs, so that their figures compare.
+
+    Raises:
+        InputError: nothing is left; or, with `strict`, anything is left out.
+    """
+    prepared = Prepared(trace)
+    fits = _Fits(clusters, policy)
+    gpu_type = clusters[0].nodes[0].gpu_type
+    for job, truth in zip(trace.jobs, trace.truths, strict=True):
+        duration = _duration(job, truth, profile, gpu_type)
+        reason = "no_duration" if duration is None else fits.misfit(job.request)
+        if reason:
+            if strict:
+                raise InputError(
+                    f"job {job.id}: {_WORDS[reason](job)}", file=trace.path, mend="or leave out --strict"
+                )
+            prepared.drop(reason)
+            continue
+        assert duration is not None
+        sequence = len(prepared.jobs)
+        prepared.jobs.append(job if job.sequence == sequence else replace(job, sequence=sequence))
+        prepared.durations.append(duration)
+    if not prepared.jobs:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in prepared.dropped.items())
+        raise InputError(f"no job is left to simulate ({reasons or 'the trace is empty'})", file=trace.path)
+    prepared.ignored = _ignored(prepared.jobs)
+    return prepared
+
+
+_WORDS = {
+    "no_duration": lambda job: f"no duration, and no profile for model {_model(job)!r}",
+    "larger_than_cluster": lambda job: f"asks {job.request.gpus / GPU:g} GPUs, which the cluster can't offer",
+    "gpu_type_not_offered": lambda job: (
+        f"asks GPU type {'|'.join(job.request.gpu_types)}, which no node offers"
+    ),
+}
+
+
+def _model(job: Job) -> str:
+    return job.workload.model if job.workload else ""
+
+
+def _duration(job: Job, truth: Truth, profile: Durations | None, gpu_type: str) -> int | None:
+    if truth.duration is not None or profile is None:
+        return truth.duration
+    return profile.duration(job, gpu_type)
+
+
+class _Fits:
+    """Whether a request fits every cluster when it is empty; asked once per request."""
+
+    def __init__(self, clusters: Iterable[Cluster], policy: Policy) -> None:
+        pooled = policy.placement.name == "pool"
+        self._capacities = [capacity_of(c.as_pool() if pooled else c) for c in clusters]
+        self._policy = policy
+        self._known: dict[Request, str] = {}
+
+    def misfit(self, request: Request) -> str:
+        """Why the request never fits; empty if it does."""
+        reason = self._known.get(request)
+        if reason is None:
+            reason = self._known[request] = self._find_out(request)
+        return reason
+
+    def _find_out(self, request: Request) -> str:
+        relaxed = self._policy.relax is not None
+        for capacity in self._capacities:
+            if not capacity.eligible(request):
+                return "gpu_type_not_offered"
+            if self._policy.placement.find(capacity, request, relaxed=relaxed) is None:
+                return "larger_than_cluster"
+        return ""
+
+
+def _ignored(jobs: list[Job]) -> dict[str, int]:
+    """Features of jobs that this simulation doesn't model, with the number of jobs."""
+    counts = {
+        "depends_on": sum(1 for job in jobs if job.depends_on),
+        "elastic sizes": sum(1 for job in jobs if job.request.min_gpus or job.request.max_gpus),
+        "requested number of nodes": sum(1 for job in jobs if job.request.nodes),
+    }
+    return {feature: count for feature, count in counts.items() if count}

@@ -1,0 +1,212 @@
+"""One simulation: one trace, one cluster, one policy.
+
+The loop hands all events of an instant to the engine, writes them into the ledger, and
+lets the virtual cluster carry out the actions. Outcomes that fall on the same instant
+come back as a follow-up batch.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainmaster.core.engine import Engine
+from trainmaster.metrics.ledger import Ledger
+from trainmaster.model.action import Action
+from trainmaster.model.allocation import Allocation
+from trainmaster.model.cluster import Cluster
+from trainmaster.model.errors import PolicyError
+from trainmaster.model.event import Event, Finished, NodeDown, NodeUp, Stopped, Submitted, Timer
+from trainmaster.model.job import Job
+from trainmaster.policies.base import Policy
+from trainmaster.predict.choose import make_predictor
+from trainmaster.sim.clock import Clock
+from trainmaster.sim.executor import VirtualCluster
+from trainmaster.sim.options import Options
+
+MAX_BATCHES_AT_ONCE = 10_000
+"""More follow-up batches than this at one instant mean a policy that goes round in circles."""
+
+Watcher = Callable[[int, Sequence[Event], Sequence[Action]], None]
+"""Is shown every instant: (now, events, actions)."""
+
+
+@dataclass
+class Setup:
+    """Everything that one simulation needs.
+
+    Args:
+        jobs: in order of submission, `jobs[i].sequence == i`, each of which fits.
+        durations: true run time at reference speed, ns, by sequence.
+        cluster: not yet pooled.
+        policy: specification, as on the command line.
+        options: see there.
+        seed: of the noise and of random policies.
+        speed: progress per unit of time on given GPUs; None = always 1.
+        failures: (instant in ns, node event).
+    """
+
+    jobs: list[Job]
+    durations: Sequence[int]
+    cluster: Cluster
+    policy: str
+    options: Options
+    seed: int = 0
+    speed: Callable[[Job, Allocation], float] | None = None
+    failures: list[tuple[int, NodeDown | NodeUp]] = field(default_factory=list)
+
+
+@dataclass
+class Outcome:
+    """What one simulation leaves behind."""
+
+    ledger: Ledger
+    figures: dict[str, Any]
+
+
+def run(
+    setup: Setup,
+    policy: Policy,
+    *,
+    watch: Watcher | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Outcome:
+    """Simulate until every job has ended.
+
+    Args:
+        setup: what to simulate.
+        policy: a fresh policy (it may learn).
+        watch: is shown every instant.
+        progress: is told now and then how many jobs have ended.
+
+    Raises:
+        PolicyError: the policy planned something impossible, or goes round in circles.
+    """
+    options = setup.options
+    cluster = setup.cluster.as_pool() if options.placement == "pool" else setup.cluster
+    durations = setup.durations
+
+    def duration(job: Job) -> int:
+        return durations[job.sequence]
+
+    speeds = {} if setup.speed is None else {"speed": setup.speed}
+    predictor = make_predictor(options.predictor, duration, seed=setup.seed, **speeds)
+    engine = Engine(
+        cluster, policy, predictor, weights=options.weights, seed=setup.seed, validate=options.validate
+    )
+    clock = Clock(setup.jobs)
+    for at, event in setup.failures:
+        clock.announce(at, event)
+    executor = VirtualCluster(clock, duration, options.costs, setup.speed)
+    ledger = Ledger()
+    begun_cpu, begun_wall = time.process_time(), time.perf_counter()
+    with rare_collections():
+        times, events = _loop(engine, clock, executor, ledger, len(setup.jobs), watch, progress)
+    figures = {
+        "decisions": engine.decisions,
+        **_decision_times(times),
+        "fallbacks": 0,
+        "events": events,
+        "cpu_s": time.process_time() - begun_cpu,
+        "wall_s": time.perf_counter() - begun_wall,
+        "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+    return Outcome(ledger, figures)
+
+
+def _loop(
+    engine: Engine,
+    clock: Clock,
+    executor: VirtualCluster,
+    ledger: Ledger,
+    jobs: int,
+    watch: Watcher | None,
+    progress: Callable[[int], None] | None,
+) -> tuple[array[int], int]:
+    """Returns the time of each decision, ns, and the number of events."""
+    times = array("q")
+    perf_counter = time.perf_counter_ns
+    events = batches = decisions = 0
+    last = -1
+    while ledger.ended < jobs and (now := clock.next_instant()) is not None:
+        batch = _batch(clock, executor, now)
+        events += len(batch)
+        begun = perf_counter()
+        actions = engine.handle(now, batch)
+        if engine.decisions > decisions:
+            decisions = engine.decisions
+            times.append(perf_counter() - begun)
+        ledger.record(now, batch, actions)
+        if watch is not None:
+            watch(now, batch, actions)
+        if actions:
+            executor.carry_out(now, actions)
+        batches = batches + 1 if now == last else 0
+        last = now
+        if batches > MAX_BATCHES_AT_ONCE:
+            raise PolicyError(
+                f"policy {engine.policy.name}: over {MAX_BATCHES_AT_ONCE} decisions at {now / 1e9} s: "
+                "it starts and stops the same jobs for ever"
+            )
+        if progress is not None and not events & 1023:
+            progress(ledger.ended)
+    ledger.close(engine.now)
+    return times, events
+
+
+def _batch(clock: Clock, executor: VirtualCluster, now: int) -> list[Event]:
+    """All events of the instant, in the order of their rank."""
+    batch: list[Event] = []
+    timers: list[Event] = []
+    while (event := clock.due(now)) is not None:
+        kind = type(event)
+        if kind is Timer:
+            timers.append(event)
+            continue
+        batch.append(event)
+        if kind is Finished:
+            executor.ended(event.job_id)  # type: ignore[attr-defined]
+        elif kind is Stopped:
+            executor.stopped(event.job_id)  # type: ignore[attr-defined]
+        elif isinstance(event, NodeDown):
+            for lost in executor.node_down(now, event.node):
+                clock.announce(now, lost)
+    for job in clock.arrivals(now):
+        executor.submitted(job)
+        batch.append(Submitted(job))
+    return batch + timers if timers else batch
+
+
+def _decision_times(times: array[int]) -> dict[str, float | None]:
+    ordered = sorted(times)
+    if not ordered:
+        return {"decision_ms_mean": None, "decision_ms_p99": None}
+    return {
+        "decision_ms_mean": sum(ordered) / len(ordered) / 1e6,
+        "decision_ms_p99": ordered[int(0.99 * len(ordered))] / 1e6,
+    }
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Let the garbage collector pass over the trace: it holds no cycles, only many objects."""
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(200_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+
+
+def unfinished(ledger: Ledger) -> list[str]:
+    """Ids of jobs that never ended (their nodes stayed away)."""
+    return [job.id for job, status in zip(ledger.jobs, ledger.status, strict=True) if status == "unfinished"]

@@ -1,0 +1,304 @@
+"""`simulate`: many policies, capacities and seeds on one trace, in parallel processes.
+
+The trace is loaded once; worker processes are forked with it in memory, so a run gives
+the same figures whether it shares a process with others or not.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from trainmaster.metrics.ledger import Ledger
+from trainmaster.metrics.measures import (
+    counted_jobs,
+    deadline_measures,
+    job_measures,
+    seconds,
+    tenant_measures,
+)
+from trainmaster.metrics.series import lanes, time_series
+from trainmaster.model.allocation import Allocation
+from trainmaster.model.cluster import Cluster
+from trainmaster.model.errors import InputError, nearest
+from trainmaster.model.job import Job
+from trainmaster.policies.base import Policy
+from trainmaster.policies.knobs import Value
+from trainmaster.policies.registry import create, split
+from trainmaster.sim.eventlog import EventLog
+from trainmaster.sim.failures import read_failures
+from trainmaster.sim.options import Options
+from trainmaster.sim.prepare import Prepared, prepare
+from trainmaster.sim.result import Result, RunRecord
+from trainmaster.sim.run import Setup, run
+from trainmaster.traces.trace import Trace
+
+MODES = ("merged", "transferred", "warm", "frozen", "splits", "thaws", "rebuilds")
+
+NOT_YET = (
+    "samples_done",
+    "samples_planned",
+    "metric_loss_mean",
+    "metric_loss_worst",
+    "tolerance_missed",
+    "members_harmed",
+    "gain",
+    "guaranteed",
+    "broken",
+)
+"""Figures that apply to no policy so far."""
+
+FAIRNESS = ("fairness_loss", "ltgf_min", "ltgf_max_over_min", "jain", "sharing_loss_share")
+
+Progress = Callable[[int, int], None]
+"""Is told (jobs ended, jobs in all), summed over the runs."""
+
+
+class SpeedProfile(Protocol):
+    """A speed profile: durations for jobs without one, and the effect of placement."""
+
+    def duration(self, job: Job, gpu_type: str) -> int | None:
+        """Run time at reference speed, ns, or None if the profile doesn't know."""
+        ...
+
+    def on(self, cluster: Cluster) -> Callable[[Job, Allocation], float]:
+        """Progress per unit of time on given GPUs of `cluster`, relative to reference."""
+        ...
+
+
+def simulate(
+    trace: Trace,
+    cluster: Cluster | Sequence[Cluster],
+    policy: str | Sequence[str] = "fifo",
+    *,
+    seed: int | Sequence[int] = 0,
+    options: Options | None = None,
+    profile: SpeedProfile | None = None,
+    failures: str | Path | None = None,
+    strict: bool = False,
+    jobs: int = 1,
+    events: Path | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Result:
+    """Replay a trace under one or more policies.
+
+    Args:
+        trace: from `load_trace` or `synthesize`.
+        cluster: one, or several for a sweep of capacities.
+        policy: specifications such as `"srtf"`, `"fifo(backfill=easy),las"`, or a list.
+        seed: one, or several.
+        options: predictor, placement, costs, knobs, …
+        profile: placement-dependent speeds, and durations where the trace has none.
+        failures: CSV of node failures.
+        strict: raise for a job that would be left out.
+        jobs: number of processes; the figures don't depend on it.
+        events: folder for one event log per run, named 0.jsonl, 1.jsonl, …
+        progress: is told how many jobs have ended.
+        settings: fields of `Options` by name, instead of `options`.
+
+    Raises:
+        InputError: an unknown policy, knob or predictor, nothing to simulate, …
+
+    >>> import trainmaster as tm
+    >>> trace = tm.synthesize("philly-like", days=0.1, load=0.5, nodes=2, seed=0)
+    >>> [run["policy"] for run in tm.simulate(trace, tm.Cluster.homogeneous(2, 8), "fifo,las").runs]
+    ['fifo', 'las']
+    """
+    if settings:
+        unknown = next((name for name in settings if name not in Options.__dataclass_fields__), None)
+        if unknown is not None or options is not None:
+            what = f"unknown setting {unknown!r}" if unknown else "settings and options exclude each other"
+            raise InputError(what, mend=nearest(unknown or "", Options.__dataclass_fields__))
+    options = options or Options(**settings)
+    clusters = [cluster] if isinstance(cluster, Cluster) else list(cluster)
+    seeds = [seed] if isinstance(seed, int) else list(seed)
+    names = split(policy) if isinstance(policy, str) else list(policy)
+    if not (clusters and seeds and names):
+        raise InputError("nothing to simulate", mend="give at least one cluster, one seed and one policy")
+    if jobs < 1:
+        raise InputError(f"--jobs is {jobs}", mend="give at least 1 process")
+    policies = [_policy(name, options) for name in names]
+    _check_knobs(options, policies)
+    prepared = prepare(trace, clusters, policies[0], profile=profile, strict=strict)
+    tasks: list[_Task] = []
+    for size in clusters:
+        node_failures = read_failures(failures, size) if failures is not None else []
+        if node_failures and options.placement == "pool":
+            raise InputError(
+                "a pool has no nodes that could fail", mend="use --placement pack with --failures"
+            )
+        for number in seeds:
+            for name in names:
+                speed = profile.on(size) if profile is not None else None
+                setup = Setup(
+                    prepared.jobs, prepared.durations, size, name, options, number, speed, node_failures
+                )
+                log = events / f"{len(tasks)}.jsonl" if events is not None else None
+                tasks.append(_Task(setup, len(tasks), log))
+    result = Result(_trace_entry(trace, prepared), clusters[0], seeds[0], prepared.jobs)
+    result.records = _run_all(tasks, jobs, progress)
+    return result
+
+
+@dataclass
+class _Task:
+    setup: Setup
+    number: int
+    log: Path | None
+
+
+def _policy(name: str, options: Options) -> Policy:
+    """A fresh policy, with defaults that suit the options."""
+    free = options.placement == "pool" and options.costs.free
+    defaults: dict[str, Value] = {"min_run_s": 0.0} if free else {}
+    overrides = {policy: dict(knobs) for policy, knobs in options.knobs.items() if policy != "*"}
+    base = name.partition("(")[0].strip()
+    policy = create(
+        name,
+        overrides={base: overrides.get(base, {})},
+        placement=options.placement,
+        relax_s=options.relax_s,
+        defaults=defaults,
+    )
+    common = options.knobs.get("*")
+    if not common:
+        return policy
+    known = {knob.name for knob in policy.all_knobs()}
+    own = {**{knob: value for knob, value in common.items() if knob in known}, **overrides.get(base, {})}
+    return create(
+        name, overrides={base: own}, placement=options.placement, relax_s=options.relax_s, defaults=defaults
+    )
+
+
+def _check_knobs(options: Options, policies: list[Policy]) -> None:
+    """Knobs must be meant for a policy that is simulated."""
+    names = [policy.title.partition("(")[0] for policy in policies]
+    for owner, knobs in options.knobs.items():
+        if owner == "*":
+            known = {knob.name for policy in policies for knob in policy.all_knobs()}
+            for knob in knobs:
+                if knob not in known:
+                    raise InputError(f"no simulated policy has a knob {knob!r}", mend=nearest(knob, known))
+        elif owner not in names:
+            raise InputError(
+                f"--set names policy {owner!r}, which is not simulated", mend=nearest(owner, names)
+            )
+
+
+def _run_all(tasks: list[_Task], processes: int, progress: Progress | None) -> list[RunRecord]:
+    total = sum(len(task.setup.jobs) for task in tasks)
+    done = multiprocessing.RawArray("q", len(tasks))
+
+    def report() -> None:
+        if progress is not None:
+            progress(sum(done), total)
+
+    if processes == 1 or len(tasks) == 1:
+
+        def count(number: int, ended: int) -> None:
+            done[number] = ended
+            report()
+
+        records = [_run(task, count) for task in tasks]
+        report()
+        return records
+    global _tasks, _done
+    _tasks, _done = tasks, done
+    try:
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(min(processes, len(tasks)), mp_context=context) as pool:
+            futures = [pool.submit(_run_numbered, number) for number in range(len(tasks))]
+            waiting: set[Future[RunRecord]] = set(futures)
+            while waiting:
+                finished, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    future.result()
+                report()
+            return [future.result() for future in futures]
+    finally:
+        _tasks, _done = [], None
+
+
+_tasks: list[_Task] = []
+_done: Any = None
+"""What forked workers inherit: pickling a trace for each would cost more than a run."""
+
+
+def _run_numbered(number: int) -> RunRecord:
+    def count(task: int, ended: int) -> None:
+        _done[task] = ended
+
+    return _run(_tasks[number], count)
+
+
+def _run(task: _Task, count: Callable[[int, int], None]) -> RunRecord:
+    setup = task.setup
+    policy = _policy(setup.policy, setup.options)
+
+    def progress(ended: int) -> None:
+        count(task.number, ended)
+
+    if task.log is None:
+        outcome = run(setup, policy, progress=progress)
+    else:
+        cluster = setup.cluster.as_pool() if setup.options.placement == "pool" else setup.cluster
+        with EventLog(task.log, task.number, cluster) as log:
+            outcome = run(setup, policy, watch=log, progress=progress)
+    count(task.number, len(setup.jobs))
+    cluster = setup.cluster.as_pool() if setup.options.placement == "pool" else setup.cluster
+    buckets = time_series(outcome.ledger)
+    series = {
+        "policy": policy.title,
+        "nodes": len(setup.cluster.nodes),
+        "seed": setup.seed,
+        "buckets": buckets,
+        "lanes": lanes(outcome.ledger, cluster, buckets),
+    }
+    return RunRecord.of(outcome.ledger, _summary(setup, policy, outcome.ledger, outcome.figures), series)
+
+
+def _summary(setup: Setup, policy: Policy, ledger: Ledger, figures: dict[str, Any]) -> dict[str, Any]:
+    options = setup.options
+    window = {"warmup_s": options.warmup_s, "cooldown_s": options.cooldown_s}
+    counted = counted_jobs(seconds([job.submit for job in ledger.jobs]), **window)
+    measures = job_measures(ledger, setup.cluster.gpus, **window)
+    return {
+        "policy": policy.title,
+        "knobs": dict(policy.settings),
+        "predictor": options.predictor,
+        "placement": options.placement,
+        "cluster": {"gpus": setup.cluster.gpus, "nodes": len(setup.cluster.nodes)},
+        "seed": setup.seed,
+        **measures,
+        **deadline_measures(ledger, counted),
+        "modes": dict.fromkeys(MODES),
+        **dict.fromkeys(NOT_YET),
+        "tenants": tenant_measures(ledger, counted),
+        **dict.fromkeys(FAIRNESS),
+        **figures,
+    }
+
+
+def _trace_entry(trace: Trace, prepared: Prepared) -> dict[str, Any]:
+    pairs = zip(prepared.jobs, prepared.durations, strict=True)
+    return {
+        "path": trace.path,
+        "name": trace.name,
+        "synthetic": trace.synthetic,
+        "jobs": len(prepared.jobs),
+        "dropped": dict(sorted(prepared.dropped.items())),
+        "ignored": prepared.ignored,
+        "span_s": (prepared.jobs[-1].submit - prepared.jobs[0].submit) / 1e9,
+        "gpu_hours": sum(job.request.gpus * duration for job, duration in pairs) / 3.6e15,
+    }
+
+
+def event_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for the event logs of runs until they are joined."""
+    return tempfile.TemporaryDirectory(prefix="trainmaster-events-")
