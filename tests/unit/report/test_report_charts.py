@@ -69,6 +69,17 @@ def test_names_of_crowded_points_do_not_touch() -> None:
         assert sum(box.overlap(other) for other in boxes[:i]) == pytest.approx(0)
 
 
+def test_names_at_the_edge_stay_inside() -> None:
+    frame = Box(0, 0, 500, 350)
+    for corner in ((498, 2), (2, 348), (499, 349)):
+        (box,) = around_points([corner], ["fifo(backfill=greedy)"], frame, 5.5)
+        assert box.outside(frame) == pytest.approx(0)
+
+
+def test_too_many_labels_share_the_room_evenly() -> None:
+    assert spread([50.0] * 5, 15, 0, 40) == pytest.approx([0, 10, 20, 30, 40])
+
+
 def test_text_and_attributes_are_escaped() -> None:
     assert words(0, 0, "<b>&") == '<text x="0" y="0">&lt;b&gt;&amp;</text>'
     assert element("g", id='"><script>') == '<g id="&quot;&gt;&lt;script&gt;"/>'
