@@ -98,6 +98,10 @@ class View:
         """Jobs that hold GPUs of this node or have been promised them."""
         return self._state.by_node[node].values()
 
+    def touch(self, allocation: Allocation) -> None:
+        """Count these nodes as touched."""
+        self._state.touch(allocation)
+
     def touched(self) -> set[int]:
         """Nodes that changed since the last call."""
         nodes = self._state.touched

@@ -215,11 +215,14 @@ class State:
         job.phase = Phase.NOMINATED
         self.holders[job.job.id] = job
         self._account(job, allocation, allocation.milli)
+        self.touch(allocation)
 
     def unclaim(self, job: JobState, now: int) -> None:
         """Take the promise back: the job waits again, as if nothing had happened."""
         del self.holders[job.job.id]
-        self.capacity.give(self._drop(job))
+        allocation = self._drop(job)
+        self.capacity.give(allocation)
+        self.touch(allocation)
         self.enqueue(job, now)
 
     def ask_start(self, job: JobState, now: int, min_run: int) -> None:
@@ -250,7 +253,8 @@ class State:
         job.running_key = self._ordering.running_key(job, now)
         if self.order is not None:
             self.order.add(job)
-        self.touch(job)
+        if job.allocation is not None:
+            self.touch(job.allocation)
 
     def release(self, job: JobState, now: int) -> None:
         """The job is asked to stop: its GPUs count as free for planning."""
@@ -261,6 +265,7 @@ class State:
         job.phase = Phase.STOPPING
         self.capacity.give(job.allocation)
         self.capacity.hold(job.allocation)
+        self.touch(job.allocation)
         del self.holders[job.job.id]
 
     def unrelease(self, job: JobState, since: int, time_run: int, progress: int) -> None:
@@ -268,6 +273,7 @@ class State:
         assert job.allocation is not None
         self.capacity.unhold(job.allocation)
         self.capacity.take(job.allocation)
+        self.touch(job.allocation)
         job.phase = Phase.RUNNING
         job.running_since, job.time_run, job.progress = since, time_run, progress
         self.running[job.job.id] = self.holders[job.job.id] = job
@@ -287,15 +293,15 @@ class State:
         else:
             del self.holders[job.job.id]
             self.capacity.give(allocation)
+            self.touch(allocation)
         if not nominated:
             self.capacity.leave(allocation)
         job.version += 1
 
-    def touch(self, job: JobState) -> None:
-        """Note that something changed on the job's nodes."""
-        if job.allocation is not None:
-            for share in job.allocation.shares:
-                self.touched.add(share.node)
+    def touch(self, allocation: Allocation) -> None:
+        """Note that free GPUs, running jobs or their keys changed on these nodes."""
+        for share in allocation.shares:
+            self.touched.add(share.node)
 
     def _leave_running(self, job: JobState) -> None:
         del self.running[job.job.id]
@@ -314,9 +320,7 @@ class State:
         self.allocated[tenant] = self.allocated.get(tenant, 0) + milli
         name = job.job.id
         for share in allocation.shares:
-            node = share.node
-            self.touched.add(node)
             if milli > 0:
-                self.by_node[node][name] = job
+                self.by_node[share.node][name] = job
             else:
-                self.by_node[node].pop(name, None)
+                self.by_node[share.node].pop(name, None)

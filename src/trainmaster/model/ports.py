@@ -250,6 +250,10 @@ class ClusterView(PlanView, Protocol):
         """Jobs that hold GPUs of this node or have been promised them."""
         ...
 
+    def touch(self, allocation: Allocation) -> None:
+        """Count these nodes as touched."""
+        ...
+
     def touched(self) -> set[int]:
         """Nodes whose jobs, keys or free GPUs changed since the last call."""
         ...

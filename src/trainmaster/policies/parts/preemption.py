@@ -8,10 +8,11 @@ that turn out superfluous are given back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 
 from trainmaster.model.allocation import Allocation, bits
+from trainmaster.model.job import Request
 from trainmaster.model.ports import ClusterView, JobView, Ordering, PendingClass, Phase
 from trainmaster.model.units import GPU
 from trainmaster.policies.parts.placement import Placement
@@ -89,27 +90,31 @@ class Evict:
     *threshold* for each number of GPUs: the key of the strongest job that must go to free
     them, weakest first. The node with the weakest threshold is taken from one heap per
     number of GPUs; both are refreshed lazily, for nodes that were touched.
+
+    A class that found no room is not tried again before its first job changes or a touched
+    node could help it: with time alone, waiting jobs never gain on running ones.
     """
 
     def __init__(self) -> None:
-        self._nodes: dict[int, _Victims] = {}
+        self._victims: dict[int, Victims] = {}
         self._heaps: dict[int, list[tuple[int, int, int]]] = {}
         self._stale: dict[int, set[int]] = {}
         self._versions: dict[int, int] = {}
-        self._protected: list[tuple[int, int, JobView]] = []
+        self._protected: dict[JobView, int] = {}
+        self._blocked: dict[PendingClass, JobView] = {}
+        self._largest = self._full_size = 0
 
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
-        self._forget_expired(view)
-        if not ordering.stable:
-            ordering.refresh(view)
-        heads = Heads(view, ordering)
+        self._expire(view)
+        touched = self._refresh(view, ordering)
+        heads = Heads(view, ordering, self._still_blocked(view, ordering, touched))
         while (job := heads.first()) is not None:
             members = heads.members
             allocation = placement.find(view.capacity, members.request, relaxed=members.relaxed)
             surplus = False
             if allocation is None:
-                allocation, surplus = self._displace(view, ordering, placement, job, members)
+                allocation, surplus = self._displace(view, ordering, placement, job, members.request)
             if allocation is None:
                 heads.drop()
                 continue
@@ -119,25 +124,60 @@ class Evict:
             heads.advance()
             if surplus:
                 heads.restore()
-        self._wake(view, ordering, heads.blocked)
+        self._blocked = {}
+        for members in heads.dropped:
+            head = members.head()
+            if head is not None:
+                self._blocked[members] = head
+        self._wake(view, ordering)
 
-    # -- choosing victims ---------------------------------------------------------------
+    # -- what need not be tried -------------------------------------------------------------
+
+    def _still_blocked(
+        self, view: ClusterView, ordering: Ordering, touched: set[int]
+    ) -> dict[PendingClass, JobView]:
+        """Classes that found no room last time and find none now."""
+        if not ordering.stable:
+            return {}
+        blocked = {}
+        for members, head in self._blocked.items():
+            if members.head() is head and not self._helps(view, ordering, members, head, touched):
+                blocked[members] = head
+        return blocked
+
+    def _helps(
+        self, view: ClusterView, ordering: Ordering, members: PendingClass, head: JobView, touched: set[int]
+    ) -> bool:
+        """Whether one of the touched nodes could take `head`, or a whole part of it."""
+        if not touched:
+            return False
+        gpus, fraction = divmod(members.request.gpus, GPU)
+        if fraction or members.relaxed:
+            return True
+        largest = view.capacity.largest_node
+        parts = (gpus,) if gpus <= largest else (largest, gpus % largest or largest)
+        challenge = ordering.challenge(head, view.now)
+        for node in touched:
+            victims = self._on(view, ordering, node)
+            if any(victims.weaker(part, challenge) for part in parts):
+                return True
+        return False
+
+    # -- choosing victims ---------------------------------------------------------------------
 
     def _displace(
-        self, view: ClusterView, ordering: Ordering, placement: Placement, job: JobView, members: PendingClass
+        self, view: ClusterView, ordering: Ordering, placement: Placement, job: JobView, request: Request
     ) -> tuple[Allocation | None, bool]:
         """Stop the victims that make room for `job`, if there are any such.
 
-        Returns the allocation, and whether more was freed than it takes.
+        Returns the allocation, and whether GPUs became free that it doesn't take.
         """
-        request = members.request
         challenge = ordering.challenge(job, view.now)
         need = -(-request.gpus // GPU)
         eligible = view.capacity.eligible(request)
         self._refresh(view, ordering)
         if need <= view.capacity.largest_node:
-            chosen = self._weakest(view, ordering, need, challenge, eligible, 1)
-            needs = dict.fromkeys(chosen, need) if len(chosen) == 1 else {}
+            needs = dict.fromkeys(self._weakest(view, ordering, need, challenge, eligible, 1), need)
         else:
             needs = self._several(view, ordering, need, challenge, eligible)
         if not needs:
@@ -158,24 +198,28 @@ class Evict:
         """Whole nodes and a remainder: GPUs needed by node, or nothing."""
         capacity = view.capacity
         largest = capacity.largest_node
-        full_size = sum(1 << node for node, size in enumerate(capacity.size) if size == largest) & eligible
+        if largest != self._largest:
+            self._largest = largest
+            self._full_size = sum(1 << node for node, size in enumerate(capacity.size) if size == largest)
+        full_size = self._full_size & eligible
         count, rest = divmod(need, largest)
         chosen = bits(capacity.whole & full_size)[:count]
         if len(chosen) < count:
-            without = full_size & ~sum(1 << node for node in chosen)
-            chosen += self._weakest(view, ordering, largest, challenge, without, count - len(chosen))
+            others = full_size & ~_mask(chosen)
+            chosen += self._weakest(view, ordering, largest, challenge, others, count - len(chosen))
         if len(chosen) < count:
             return {}
         needs = dict.fromkeys(chosen, largest)
         if rest:
-            others = eligible & ~sum(1 << node for node in chosen)
-            room = [
+            others = eligible & ~_mask(chosen)
+            room = (
                 node for free in range(rest, largest + 1) for node in bits(capacity.with_free[free] & others)
-            ]
-            chosen = room[:1] or self._weakest(view, ordering, rest, challenge, others, 1)
-            if not chosen:
+            )
+            node = next(room, None)
+            last = [node] if node is not None else self._weakest(view, ordering, rest, challenge, others, 1)
+            if not last:
                 return {}
-            needs[chosen[0]] = rest
+            needs[last[0]] = rest
         return needs
 
     def _weakest(
@@ -203,125 +247,157 @@ class Evict:
     ) -> list[JobView]:
         """Victims that free `needs`, weakest first; none of them superfluous."""
         free = {node: view.capacity.free_on(node) for node in needs}
-        chosen: dict[str, tuple[int, JobView]] = {}
+        chosen: dict[JobView, int] = {}
         for node, need in needs.items():
-            for key, job, gain in self._victims(view, ordering, node).jobs:
-                if free[node] >= need:
+            for key, job, _ in self._on(view, ordering, node).jobs:
+                if free[node] >= need or key <= challenge:
                     break
-                if key <= challenge or job.job.id in chosen:
-                    continue
-                chosen[job.job.id] = (key, job)
-                for share in _allocation(job).shares:
-                    if share.node in free:
-                        free[share.node] += gain if share.node == node else share.milli // GPU
-        for _, job in sorted(chosen.values(), key=lambda victim: victim[0]):
-            gains = {s.node: s.milli // GPU for s in _allocation(job).shares if s.node in free}
-            if all(free[node] - gain >= needs[node] for node, gain in gains.items()):
-                del chosen[job.job.id]
-                for node, gain in gains.items():
+                if job not in chosen:
+                    chosen[job] = key
+                    for where, gain in _gains(job, free):
+                        free[where] += gain
+        strongest_first = sorted(chosen, key=chosen.__getitem__)
+        for job in strongest_first:
+            gains = _gains(job, free)
+            if all(free[node] - gain >= needs[node] for node, gain in gains):
+                del chosen[job]
+                for node, gain in gains:
                     free[node] -= gain
-        return [job for _, job in sorted(chosen.values(), key=lambda victim: -victim[0])]
+        return [job for job in reversed(strongest_first) if job in chosen]
 
-    # -- the index ------------------------------------------------------------------------
+    # -- the index ------------------------------------------------------------------------------
 
-    def _refresh(self, view: ClusterView, ordering: Ordering) -> None:
-        """Forget what is known of the nodes that were touched."""
+    def _refresh(self, view: ClusterView, ordering: Ordering) -> set[int]:
+        """Forget what is known of the nodes that were touched; returns them."""
         touched = view.touched()
         if not ordering.stable:
+            ordering.refresh(view)
             touched = set(range(len(view.cluster.nodes)))
-        for node in touched:
-            self._nodes.pop(node, None)
-            self._versions[node] = self._versions.get(node, 0) + 1
+        if touched:
+            self._forget(touched)
+        return touched
+
+    def _forget(self, nodes: set[int]) -> None:
+        versions = self._versions
+        for node in nodes:
+            self._victims.pop(node, None)
+            versions[node] = versions.get(node, 0) + 1
         for stale in self._stale.values():
-            stale |= touched
+            stale |= nodes
 
     def _heap(self, view: ClusterView, ordering: Ordering, gpus: int) -> list[tuple[int, int, int]]:
-        heap = self._heaps.get(gpus)
-        if heap is None:
-            heap = self._heaps[gpus] = []
-            self._stale[gpus] = set(range(len(view.cluster.nodes)))
-        if len(heap) > 8 * len(view.cluster.nodes) + 64:
+        nodes = len(view.cluster.nodes)
+        heap = self._heaps.setdefault(gpus, [])
+        stale = self._stale.setdefault(gpus, set(range(nodes)))
+        if not stale:
+            return heap
+        if len(heap) > 8 * nodes + 64:
             heap.clear()
-            self._stale[gpus] = set(range(len(view.cluster.nodes)))
-        for node in self._stale[gpus]:
-            thresholds = self._victims(view, ordering, node).thresholds
-            threshold = thresholds[gpus] if gpus < len(thresholds) else None
+            stale.update(range(nodes))
+        for node in stale:
+            threshold = self._on(view, ordering, node).threshold(gpus)
             if threshold is not None:
                 heappush(heap, (-threshold, node, self._versions.setdefault(node, 0)))
-        self._stale[gpus].clear()
+        stale.clear()
         return heap
 
-    def _victims(self, view: ClusterView, ordering: Ordering, node: int) -> _Victims:
-        known = self._nodes.get(node)
+    def _on(self, view: ClusterView, ordering: Ordering, node: int) -> Victims:
+        known = self._victims.get(node)
         if known is None:
-            known = self._nodes[node] = _Victims(view, ordering, node)
-            for until, job in known.protected:
-                heappush(self._protected, (until, job.job.sequence, job))
+            known = self._victims[node] = Victims(view, ordering, node, self._protected)
         return known
 
-    # -- protection -----------------------------------------------------------------------
+    # -- protection -----------------------------------------------------------------------------
 
-    def _forget_expired(self, view: ClusterView) -> None:
+    def _expire(self, view: ClusterView) -> None:
         """Look again at the nodes of jobs whose protection is over."""
-        expired: set[int] = set()
-        while self._protected and self._protected[0][0] <= view.now:
-            job = heappop(self._protected)[2]
+        expired = [job for job, until in self._protected.items() if until <= view.now]
+        for job in expired:
+            del self._protected[job]
             if job.allocation is not None:
-                expired.update(job.allocation.nodes)
-        for node in expired:
-            self._nodes.pop(node, None)
-            self._versions[node] = self._versions.get(node, 0) + 1
-        for stale in self._stale.values():
-            stale |= expired
+                view.touch(job.allocation)
 
-    def _wake(self, view: ClusterView, ordering: Ordering, blocked: list[JobView]) -> None:
+    def _wake(self, view: ClusterView, ordering: Ordering) -> None:
         """Ask again when a weaker job than a blocked one loses its protection."""
-        if not blocked or not self._protected:
+        if not self._blocked or not self._protected:
             return
         now = view.now
-        strongest = min(ordering.challenge(job, now) for job in blocked)
+        strongest = min(ordering.challenge(job, now) for job in self._blocked.values())
         ends = [
             until
-            for until, _, job in self._protected
+            for job, until in self._protected.items()
             if until > now
-            and job.protected_until == until
             and (job.phase is Phase.STARTING or (job.phase is Phase.RUNNING and job.running_key > strongest))
         ]
         if ends:
             view.wake(min(ends))
 
 
-class _Victims:
+class Victims:
     """What could be stopped on one node.
+
+    Args:
+        view, ordering: of this decision.
+        node: its index.
+        protected: jobs that may not be stopped yet are added here, with the end of that.
 
     Attributes:
         jobs: (running key, job, whole GPUs it frees here), weakest first.
-        thresholds: for each number of GPUs, the key of the strongest job that must go to
-            have that many free; None where that can't be had or costs nothing.
-        protected: (until, job) of jobs that may not be stopped yet.
     """
 
-    __slots__ = ("jobs", "protected", "thresholds")
+    __slots__ = ("_free", "_thresholds", "jobs")
 
-    def __init__(self, view: ClusterView, ordering: Ordering, node: int) -> None:
+    def __init__(
+        self, view: ClusterView, ordering: Ordering, node: int, protected: dict[JobView, int]
+    ) -> None:
         now = view.now
+        stable = ordering.stable
         self.jobs: list[tuple[int, JobView, int]] = []
-        self.protected: list[tuple[int, JobView]] = []
         for job in view.on_node(node):
-            if job.phase is Phase.RUNNING or job.phase is Phase.STARTING:
-                if job.protected_until > now:
-                    self.protected.append((job.protected_until, job))
-                elif job.phase is Phase.RUNNING and job.job.request.preemptible:
-                    key = job.running_key if ordering.stable else ordering.running_key(job, now)
-                    # Fractions are not stopped for others: freeing one may free no device.
-                    gain = sum(s.milli // GPU for s in _allocation(job).shares if s.node == node)
-                    if gain:
-                        self.jobs.append((key, job, gain))
-        self.jobs.sort(key=lambda victim: -victim[0])
-        free = view.capacity.free_on(node)
-        self.thresholds: list[int | None] = [None] * (free + 1)
+            phase = job.phase
+            if phase is not RUNNING and phase is not STARTING:
+                continue
+            if job.protected_until > now:
+                protected[job] = job.protected_until
+            elif phase is RUNNING and job.job.request.preemptible:
+                # Fractions are not stopped for others: freeing one may free no device.
+                gain = sum(milli // GPU for where, _, milli in _allocation(job).shares if where == node)
+                if gain:
+                    key = job.running_key if stable else ordering.running_key(job, now)
+                    self.jobs.append((key, job, gain))
+        if len(self.jobs) > 1:
+            self.jobs.sort(key=_key, reverse=True)
+        self._free = view.capacity.free_on(node)
+        self._thresholds: list[int] = []
         for key, _, gain in self.jobs:
-            self.thresholds += [key] * gain
+            self._thresholds += [key] * gain
+
+    def threshold(self, gpus: int) -> int | None:
+        """Key of the strongest job that must go to have `gpus` free; None if that is
+        impossible or costs nothing."""
+        index = gpus - self._free - 1
+        return self._thresholds[index] if 0 <= index < len(self._thresholds) else None
+
+    def weaker(self, gpus: int, challenge: int) -> bool:
+        """Whether `gpus` are free here or are held by jobs weaker than `challenge`."""
+        index = gpus - self._free - 1
+        return index < 0 or (index < len(self._thresholds) and self._thresholds[index] > challenge)
+
+
+RUNNING, STARTING = Phase.RUNNING, Phase.STARTING
+
+
+def _key(victim: tuple[int, JobView, int]) -> int:
+    return victim[0]
+
+
+def _mask(nodes: list[int]) -> int:
+    return sum(1 << node for node in nodes)
+
+
+def _gains(job: JobView, nodes: Collection[int]) -> list[tuple[int, int]]:
+    """(node, whole GPUs that the job holds there), for those of the given nodes."""
+    return [(share.node, share.milli // GPU) for share in _allocation(job).shares if share.node in nodes]
 
 
 def _allocation(job: JobView) -> Allocation:

@@ -6,6 +6,7 @@ others of the class ask for the same and can't be placed either.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from heapq import heapify, heappop, heappush, heapreplace
 
 from trainmaster.model.ports import ClusterView, JobView, Ordering, PendingClass
@@ -14,12 +15,16 @@ from trainmaster.model.ports import ClusterView, JobView, Ordering, PendingClass
 class Heads:
     """Heads of the pending classes, first to last.
 
+    Args:
+        view, ordering: of this decision.
+        blocked: classes that are known to find no room; they count as dropped.
+
     >>> # heads = Heads(view, ordering)
     >>> # while (job := heads.first()) is not None:
     >>> #     ... either view.start(job, ...) and heads.advance(), or heads.drop()
     """
 
-    def __init__(self, view: ClusterView, ordering: Ordering) -> None:
+    def __init__(self, view: ClusterView, ordering: Ordering, blocked: Collection[PendingClass] = ()) -> None:
         self._view = view
         # The order of an unstable ordering can change with every step of the decision.
         self._ordering = None if ordering.stable else ordering
@@ -27,7 +32,10 @@ class Heads:
         self._heap: list[tuple[int, int, PendingClass]] = []
         self._count = 0
         for members in view.pending_classes:
-            self._add(members)
+            if members in blocked:
+                self._dropped.append(members)
+            else:
+                self._add(members)
         heapify(self._heap)
 
     @property
@@ -71,10 +79,9 @@ class Heads:
         self._dropped.clear()
 
     @property
-    def blocked(self) -> list[JobView]:
-        """The first jobs of the dropped classes."""
-        heads = [members.head() for members in self._dropped]
-        return [job for job in heads if job is not None]
+    def dropped(self) -> list[PendingClass]:
+        """The classes whose first job can't be placed."""
+        return self._dropped
 
     def _key(self, job: JobView) -> int:
         if self._ordering is None:
