@@ -8,6 +8,30 @@ import sys
 
 import pytest
 
+import trainmaster
+
+PUBLIC = [
+    "Cluster",
+    "Costs",
+    "InputError",
+    "Knob",
+    "Options",
+    "Policy",
+    "Result",
+    "Trace",
+    "TrainmasterError",
+    "__version__",
+    "load_profile",
+    "load_trace",
+    "read_cluster",
+    "sample",
+    "simulate",
+    "slice_trace",
+    "synthesize",
+    "testing",
+    "write_csv",
+]
+
 HEAVY = ["kubernetes", "matplotlib", "pandas", "scipy", "torch"]
 
 # Reports attempts, not only successes: the heavy packages needn't be installed for the test to bite.
@@ -52,3 +76,18 @@ def test_help_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize("name", HEAVY)
 def test_the_watch_sees_heavy_imports(name: str) -> None:
     assert heavy_imports(f"import importlib.util; importlib.util.find_spec({name!r})") == [name]
+
+
+def test_public_names_are_pinned() -> None:
+    assert trainmaster.__all__ == PUBLIC
+    assert dir(trainmaster) == sorted(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_name_is_there(name: str) -> None:
+    assert getattr(trainmaster, name) is not None
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        trainmaster.nonsense  # noqa: B018
