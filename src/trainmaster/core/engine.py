@@ -17,7 +17,7 @@ from typing import Any
 
 from trainmaster.core.invariants import check
 from trainmaster.core.plan import View
-from trainmaster.core.state import NO_TICKET, JobState, State
+from trainmaster.core.state import NO_TICKET, NOMINATED, PENDING, RUNNING, STARTING, STOPPING, JobState, State
 from trainmaster.model.action import Action, Kill, Start, Stop, Wake
 from trainmaster.model.cluster import Cluster
 from trainmaster.model.errors import EngineError
@@ -129,7 +129,7 @@ class Engine:
 
     def _started(self, event: Started) -> None:
         job = self.state.jobs.get(event.job_id)
-        if job is None or job.phase is not Phase.STARTING:
+        if job is None or job.phase is not STARTING:
             return  # it was stopped, lost or cancelled meanwhile
         assert job.allocation is not None
         speed = self.predictor.speed(job.job, job.allocation)
@@ -175,15 +175,15 @@ class Engine:
     def _cancelled(self, event: Cancelled) -> None:
         job = self._known(event.job_id)
         self._ask = True
-        if job.phase is Phase.PENDING or job.phase is Phase.NOMINATED:
-            if job.phase is Phase.NOMINATED:
+        if job.phase is PENDING or job.phase is NOMINATED:
+            if job.phase is NOMINATED:
                 self.state.vacate(job, self.now)
                 del self._nominated[event.job_id]
             job.ticket = NO_TICKET
             job.phase = Phase.CANCELLED
             del self.state.jobs[event.job_id]
             return
-        if job.phase is not Phase.STOPPING:
+        if job.phase is not STOPPING:
             self.state.release(job, self.now)
         job.cancelled = True
         self._actions.append(Kill(event.job_id))
@@ -192,7 +192,7 @@ class Engine:
         self.state.capacity.set_up(event.node, False)
         self.state.touched.add(event.node)
         for name, job in list(self.state.by_node[event.node].items()):
-            if job.phase is Phase.NOMINATED:
+            if job.phase is NOMINATED:
                 self.state.unclaim(job, self.now)
                 del self._nominated[name]
         self._ask = True
@@ -211,9 +211,9 @@ class Engine:
         job = self.state.jobs.get(event.job_id)
         if job is None or job.version != event.version:
             return
-        if job.phase is Phase.PENDING:
+        if job.phase is PENDING:
             self.state.requeue(job, relaxed=True)
-        elif job.phase is Phase.RUNNING:
+        elif job.phase is RUNNING:
             if self._estimates and not self.predictor.exact and job.remaining(self.now) == 0:
                 job.estimate = self.predictor.predict(job.job, job.attained(self.now), self.now)
             self.state.rekey(job, self.now)

@@ -11,11 +11,11 @@ import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from trainmaster.core.capacity import Capacity
-from trainmaster.core.state import JobState, PendingJobs, State
+from trainmaster.core.state import PENDING, RUNNING, JobState, PendingJobs, State
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.cluster import Cluster
 from trainmaster.model.errors import PolicyError
-from trainmaster.model.ports import JobView, Phase, Predictor
+from trainmaster.model.ports import JobView, Predictor
 from trainmaster.model.units import GPU
 
 
@@ -123,7 +123,7 @@ class View:
                 isn't what the job asks for.
         """
         state = self._own(job)
-        if state.phase is not Phase.PENDING:
+        if state.phase is not PENDING:
             raise self._error(state, f"can't start, it is {state.phase.value}")
         asked = state.job.request.gpus
         if allocation.milli != asked:
@@ -142,7 +142,7 @@ class View:
             PolicyError: the job isn't running, is protected, or must not be preempted.
         """
         state = self._own(job)
-        if state.phase is not Phase.RUNNING:
+        if state.phase is not RUNNING:
             raise self._error(state, f"can't be stopped, it is {state.phase.value}")
         if not state.job.request.preemptible:
             raise self._error(state, "can't be stopped, it is not preemptible")

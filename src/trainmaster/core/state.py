@@ -17,6 +17,9 @@ from trainmaster.model.cluster import Cluster
 from trainmaster.model.job import Job, Request
 from trainmaster.model.ports import Estimate, Ordering, Phase
 
+PENDING, NOMINATED, STARTING = Phase.PENDING, Phase.NOMINATED, Phase.STARTING
+RUNNING, STOPPING = Phase.RUNNING, Phase.STOPPING
+
 NEVER = -1
 """An instant that has not come."""
 
@@ -34,6 +37,7 @@ class JobState:
         "attempts",
         "cancelled",
         "estimate",
+        "gpus",
         "job",
         "pending_key",
         "pending_since",
@@ -52,7 +56,8 @@ class JobState:
 
     def __init__(self, job: Job, now: int) -> None:
         self.job = job
-        self.phase = Phase.PENDING
+        self.gpus = job.request.gpus
+        self.phase = PENDING
         self.allocation: Allocation | None = None
         self.estimate = UNKNOWN
         self.pending_since = now
@@ -184,7 +189,7 @@ class State:
 
     def enqueue(self, job: JobState, now: int) -> None:
         """The job waits from now on (or again, under a new key)."""
-        job.phase = Phase.PENDING
+        job.phase = PENDING
         job.pending_key = self._ordering.pending_key(job, now)
         relaxed = self._relax is not None and now - job.pending_since >= self._relax
         self.requeue(job, relaxed)
@@ -212,7 +217,7 @@ class State:
         self.capacity.take(allocation)
         job.allocation = allocation
         job.ticket = NO_TICKET
-        job.phase = Phase.NOMINATED
+        job.phase = NOMINATED
         self.holders[job.job.id] = job
         self._account(job, allocation, allocation.milli)
         self.touch(allocation)
@@ -228,7 +233,7 @@ class State:
     def ask_start(self, job: JobState, now: int, min_run: int) -> None:
         """The job is asked to start on the GPUs promised to it."""
         assert job.allocation is not None
-        job.phase = Phase.STARTING
+        job.phase = STARTING
         job.started_at = now
         job.protected_until = now + min_run
         job.attempts += 1
@@ -237,7 +242,7 @@ class State:
 
     def run(self, job: JobState, now: int, speed: float, min_run: int) -> None:
         """The job makes progress from now on."""
-        job.phase = Phase.RUNNING
+        job.phase = RUNNING
         job.running_since = now
         job.speed = speed
         job.protected_until = now + min_run
@@ -260,9 +265,9 @@ class State:
         """The job is asked to stop: its GPUs count as free for planning."""
         assert job.allocation is not None
         job.pause(now)
-        if job.phase is Phase.RUNNING:
+        if job.phase is RUNNING:
             self._leave_running(job)
-        job.phase = Phase.STOPPING
+        job.phase = STOPPING
         self.capacity.give(job.allocation)
         self.capacity.hold(job.allocation)
         self.touch(job.allocation)
@@ -274,7 +279,7 @@ class State:
         self.capacity.unhold(job.allocation)
         self.capacity.take(job.allocation)
         self.touch(job.allocation)
-        job.phase = Phase.RUNNING
+        job.phase = RUNNING
         job.running_since, job.time_run, job.progress = since, time_run, progress
         self.running[job.job.id] = self.holders[job.job.id] = job
         if self.order is not None:
@@ -283,9 +288,9 @@ class State:
     def vacate(self, job: JobState, now: int) -> None:
         """The job holds no GPU any more, whatever it was doing."""
         job.pause(now)
-        stopping = job.phase is Phase.STOPPING
-        nominated = job.phase is Phase.NOMINATED
-        if job.phase is Phase.RUNNING:
+        stopping = job.phase is STOPPING
+        nominated = job.phase is NOMINATED
+        if job.phase is RUNNING:
             self._leave_running(job)
         allocation = self._drop(job)
         if stopping:

@@ -102,6 +102,7 @@ class Evict:
         self._versions: dict[int, int] = {}
         self._protected: dict[JobView, int] = {}
         self._blocked: dict[PendingClass, JobView] = {}
+        self._parts: dict[Request, tuple[int, ...]] = {}
         self._largest = self._full_size = 0
 
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
@@ -139,29 +140,41 @@ class Evict:
         """Classes that found no room last time and find none now."""
         if not ordering.stable:
             return {}
+        fresh = [self._on(view, ordering, node) for node in touched]
+        now = view.now
         blocked = {}
         for members, head in self._blocked.items():
-            if members.head() is head and not self._helps(view, ordering, members, head, touched):
+            if members.head() is not head:
+                continue
+            if not fresh or not self._helps(members, ordering.challenge(head, now), view, fresh):
                 blocked[members] = head
         return blocked
 
-    def _helps(
-        self, view: ClusterView, ordering: Ordering, members: PendingClass, head: JobView, touched: set[int]
-    ) -> bool:
-        """Whether one of the touched nodes could take `head`, or a whole part of it."""
-        if not touched:
-            return False
-        gpus, fraction = divmod(members.request.gpus, GPU)
-        if fraction or members.relaxed:
+    def _helps(self, members: PendingClass, challenge: int, view: ClusterView, fresh: list[Victims]) -> bool:
+        """Whether one of the touched nodes could take the class's first job, or a part of it."""
+        if members.relaxed:
             return True
-        largest = view.capacity.largest_node
-        parts = (gpus,) if gpus <= largest else (largest, gpus % largest or largest)
-        challenge = ordering.challenge(head, view.now)
-        for node in touched:
-            victims = self._on(view, ordering, node)
-            if any(victims.weaker(part, challenge) for part in parts):
-                return True
+        for part in self._parts_of(members.request, view):
+            for victims in fresh:
+                index = part - victims.free - 1
+                if index < 0 or (index < len(victims.thresholds) and victims.thresholds[index] > challenge):
+                    return True
         return False
+
+    def _parts_of(self, request: Request, view: ClusterView) -> tuple[int, ...]:
+        """Whole GPUs that the request needs on a node: its size, or whole nodes and a remainder."""
+        largest = view.capacity.largest_node
+        if largest != self._largest:
+            self._largest = largest
+            self._full_size = _mask([node for node, size in enumerate(view.capacity.size) if size == largest])
+            self._parts.clear()
+        parts = self._parts.get(request)
+        if parts is None:
+            gpus, fraction = divmod(request.gpus, GPU)
+            rest = gpus % largest if largest else 0
+            parts = (0,) if fraction else (gpus,) if gpus <= largest else (largest, rest or largest)
+            self._parts[request] = parts
+        return parts
 
     # -- choosing victims ---------------------------------------------------------------------
 
@@ -176,6 +189,7 @@ class Evict:
         need = -(-request.gpus // GPU)
         eligible = view.capacity.eligible(request)
         self._refresh(view, ordering)
+        self._parts_of(request, view)
         if need <= view.capacity.largest_node:
             needs = dict.fromkeys(self._weakest(view, ordering, need, challenge, eligible, 1), need)
         else:
@@ -198,9 +212,6 @@ class Evict:
         """Whole nodes and a remainder: GPUs needed by node, or nothing."""
         capacity = view.capacity
         largest = capacity.largest_node
-        if largest != self._largest:
-            self._largest = largest
-            self._full_size = sum(1 << node for node, size in enumerate(capacity.size) if size == largest)
         full_size = self._full_size & eligible
         count, rest = divmod(need, largest)
         chosen = bits(capacity.whole & full_size)[:count]
@@ -343,16 +354,19 @@ class Victims:
 
     Attributes:
         jobs: (running key, job, whole GPUs it frees here), weakest first.
+        free: wholly free GPUs.
+        thresholds: entry i is the key of the strongest job that must go, weakest first, to
+            have free + i + 1 GPUs.
     """
 
-    __slots__ = ("_free", "_thresholds", "jobs")
+    __slots__ = ("free", "jobs", "thresholds")
 
     def __init__(
         self, view: ClusterView, ordering: Ordering, node: int, protected: dict[JobView, int]
     ) -> None:
         now = view.now
         stable = ordering.stable
-        self.jobs: list[tuple[int, JobView, int]] = []
+        jobs: list[tuple[int, JobView, int]] = []
         for job in view.on_node(node):
             phase = job.phase
             if phase is not RUNNING and phase is not STARTING:
@@ -360,28 +374,27 @@ class Victims:
             if job.protected_until > now:
                 protected[job] = job.protected_until
             elif phase is RUNNING and job.job.request.preemptible:
+                shares = _allocation(job).shares
                 # Fractions are not stopped for others: freeing one may free no device.
-                gain = sum(milli // GPU for where, _, milli in _allocation(job).shares if where == node)
-                if gain:
+                milli = (
+                    job.gpus
+                    if len(shares) == 1
+                    else sum(share.milli for share in shares if share.node == node)
+                )
+                if milli >= GPU:
                     key = job.running_key if stable else ordering.running_key(job, now)
-                    self.jobs.append((key, job, gain))
-        if len(self.jobs) > 1:
-            self.jobs.sort(key=_key, reverse=True)
-        self._free = view.capacity.free_on(node)
-        self._thresholds: list[int] = []
-        for key, _, gain in self.jobs:
-            self._thresholds += [key] * gain
+                    jobs.append((key, job, milli // GPU))
+        if len(jobs) > 1:
+            jobs.sort(key=_key, reverse=True)
+        self.jobs = jobs
+        self.free = view.capacity.free_on(node)
+        self.thresholds = [key for key, _, gain in jobs for _ in range(gain)]
 
     def threshold(self, gpus: int) -> int | None:
         """Key of the strongest job that must go to have `gpus` free; None if that is
         impossible or costs nothing."""
-        index = gpus - self._free - 1
-        return self._thresholds[index] if 0 <= index < len(self._thresholds) else None
-
-    def weaker(self, gpus: int, challenge: int) -> bool:
-        """Whether `gpus` are free here or are held by jobs weaker than `challenge`."""
-        index = gpus - self._free - 1
-        return index < 0 or (index < len(self._thresholds) and self._thresholds[index] > challenge)
+        index = gpus - self.free - 1
+        return self.thresholds[index] if 0 <= index < len(self.thresholds) else None
 
 
 RUNNING, STARTING = Phase.RUNNING, Phase.STARTING
