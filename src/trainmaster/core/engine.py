@@ -139,13 +139,8 @@ class Engine:
     def _stopped(self, event: Stopped) -> None:
         job = self._known(event.job_id)
         self.state.vacate(job, self.now)
-        if job.cancelled:
-            job.phase = Phase.CANCELLED
-            del self.state.jobs[event.job_id]
-        else:
-            job.preemptions += 1
-            self._wait(job)
-        self._ask = True
+        job.preemptions += 1
+        self._wait_again(job)
 
     def _finished(self, event: Finished) -> None:
         job = self._known(event.job_id)
@@ -167,7 +162,7 @@ class Engine:
         job = self._known(event.job_id)
         self.state.vacate(job, self.now)
         job.progress = event.kept
-        self._wait(job)
+        self._wait_again(job)
 
     def _checkpointed(self, event: CheckpointWritten) -> None:
         self._known(event.job_id)
@@ -235,6 +230,15 @@ class Engine:
         if self.policy.relax is not None:
             self._actions.append(Wake(now + self.policy.relax, job.job.id, job.version))
         self._ask = True
+
+    def _wait_again(self, job: JobState) -> None:
+        """The job holds no GPU any more: it waits, unless it was withdrawn meanwhile."""
+        if job.cancelled:
+            job.phase = Phase.CANCELLED
+            del self.state.jobs[job.job.id]
+            self._ask = True
+        else:
+            self._wait(job)
 
     def _set_timer(self, job: JobState) -> None:
         at = self.policy.ordering.next_change(job, self.now)

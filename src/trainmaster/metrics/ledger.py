@@ -96,7 +96,7 @@ class Ledger:
                 self._submitted(event.job)  # type: ignore[attr-defined]
             elif kind is Started:
                 job = jobs.get(event.job_id)  # type: ignore[attr-defined]
-                if job is not None:
+                if job is not None and job.ended == NEVER:
                     job.began = now
             elif kind is Finished:
                 self._closed(jobs.pop(event.job_id), now, "finished")  # type: ignore[attr-defined]
@@ -109,12 +109,14 @@ class Ledger:
                 self._left(job, now)
                 job.lost += job.kept - event.kept
                 job.kept = event.kept
+                if self.status[job.row] == "cancelled":
+                    self._closed(jobs.pop(event.job_id), now, "cancelled")
             elif isinstance(event, Cancelled):
                 job = jobs[event.job_id]
                 if job.allocation is None:
                     self._closed(jobs.pop(event.job_id), now, "cancelled")
                 else:
-                    job.ended = now
+                    job.ended = now if job.ended == NEVER else job.ended
                     self.status[job.row] = "cancelled"
         for action in actions:
             if type(action) is Start:
