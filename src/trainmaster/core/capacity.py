@@ -32,6 +32,7 @@ class NodeCapacity:
         "_up",
         "free",
         "free_milli",
+        "gained",
         "largest_node",
         "size",
         "whole",
@@ -44,6 +45,7 @@ class NodeCapacity:
         self.free = [(1 << gpus) - 1 for gpus in self.size]
         self.largest_node = max(self.size)
         self.free_milli = sum(self.size) * GPU
+        self.gained = 0
         self.with_free = [0] * (self.largest_node + 1)
         for index, gpus in enumerate(self.size):
             self.with_free[gpus] |= 1 << index
@@ -63,6 +65,7 @@ class NodeCapacity:
         twin.size, twin.largest_node = self.size, self.largest_node
         twin.free, twin.with_free = self.free.copy(), self.with_free.copy()
         twin.whole, twin._up, twin.free_milli = self.whole, self._up, self.free_milli
+        twin.gained = self.gained
         twin._shared, twin._held = self._shared.copy(), {}
         return twin
 
@@ -118,6 +121,7 @@ class NodeCapacity:
 
     def give(self, allocation: Allocation) -> None:
         """Count these GPUs as free again (on a node that is down: once it is back)."""
+        self.gained += 1
         for node, devices, milli in allocation.shares:
             if milli < GPU:
                 self._resize_shared(node, devices, milli)
@@ -161,6 +165,7 @@ class NodeCapacity:
         if bool(self._up & bit) == up:
             return
         self._up ^= bit
+        self.gained += 1
         free = self.free[node].bit_count()
         milli = free * GPU + sum(left for left, where, _ in self._shared if where == node)
         self.with_free[free] ^= bit
@@ -216,18 +221,19 @@ class NodeCapacity:
 class PoolCapacity:
     """Capacity of a pooled cluster: one number."""
 
-    __slots__ = ("_cluster", "_idle", "free_milli", "largest_node")
+    __slots__ = ("_cluster", "_idle", "free_milli", "gained", "largest_node")
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.largest_node = cluster.gpus
         self.free_milli = self._idle = cluster.gpus * GPU
+        self.gained = 0
 
     def copy(self) -> PoolCapacity:
         """A scratch copy."""
         twin = object.__new__(PoolCapacity)
         twin._cluster, twin.largest_node = self._cluster, self.largest_node
-        twin.free_milli, twin._idle = self.free_milli, self._idle
+        twin.free_milli, twin._idle, twin.gained = self.free_milli, self._idle, self.gained
         return twin
 
     @property
@@ -282,6 +288,7 @@ class PoolCapacity:
 
     def give(self, allocation: Allocation) -> None:
         """Count as free again."""
+        self.gained += 1
         self.free_milli += allocation.milli
 
     def begin(self, allocation: Allocation) -> None:

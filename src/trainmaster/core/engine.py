@@ -146,7 +146,8 @@ class Engine:
         job = self._known(event.job_id)
         self.state.vacate(job, self.now)
         job.phase = Phase.FINISHED
-        self.predictor.observe(job.job, job.time_run, self.now)
+        if self._estimates:
+            self.predictor.observe(job.job, job.time_run, self.now)
         self.policy.ordering.finished(job, self.now)
         del self.state.jobs[event.job_id]
         self._ask = True

@@ -28,6 +28,7 @@ class View:
         "_state",
         "capacity",
         "cluster",
+        "fresh",
         "now",
         "predictor",
         "preempted",
@@ -53,6 +54,7 @@ class View:
         self.rng = rng
         self.weights = weights
         self.now = 0
+        self.fresh: Collection[PendingJobs] = ()
         self._journal: list[tuple[JobState, tuple[int, int, int] | None]] = []
         self.started: list[JobState] = []
         self.preempted: list[JobState] = []
@@ -61,6 +63,8 @@ class View:
     def begin(self, now: int) -> None:
         """Start an empty plan at `now`."""
         self.now = now
+        self.fresh = self._state.fresh.keys()
+        self._state.fresh = {}
         self._journal.clear()
         self.started = []
         self.preempted = []

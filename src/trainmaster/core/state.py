@@ -172,6 +172,7 @@ class State:
         self.jobs: dict[str, JobState] = {}
         self.classes: dict[tuple[Request, str, bool], PendingJobs] = {}
         self.queued: dict[PendingJobs, None] = {}
+        self.fresh: dict[PendingJobs, None] = {}
         self.running: dict[str, JobState] = {}
         self.holders: dict[str, JobState] = {}
         self.by_node: list[dict[str, JobState]] = [{} for _ in cluster.nodes]
@@ -204,7 +205,7 @@ class State:
         self._tickets += 1
         job.ticket = self._tickets
         members.add(job)
-        self.queued[members] = None
+        self.queued[members] = self.fresh[members] = None
 
     # -- holding GPUs ---------------------------------------------------------------
 
@@ -239,6 +240,7 @@ class State:
         job.attempts += 1
         job.version += 1
         self.capacity.begin(job.allocation)
+        self.touch(job.allocation)
 
     def run(self, job: JobState, now: int, speed: float, min_run: int) -> None:
         """The job makes progress from now on."""
@@ -258,7 +260,8 @@ class State:
         job.running_key = self._ordering.running_key(job, now)
         if self.order is not None:
             self.order.add(job)
-        if job.allocation is not None:
+        # Who is protected is no candidate for eviction, whatever its key.
+        if job.allocation is not None and job.protected_until <= now:
             self.touch(job.allocation)
 
     def release(self, job: JobState, now: int) -> None:

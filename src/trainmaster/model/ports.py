@@ -156,6 +156,11 @@ class CapacityView(Protocol):
         ...
 
     @property
+    def gained(self) -> int:
+        """Grows whenever GPUs become free: what found no room finds none while it stays."""
+        ...
+
+    @property
     def free_milli(self) -> int:
         """Free milli-GPUs on healthy nodes, fractions of shared devices included."""
         ...
@@ -233,6 +238,11 @@ class ClusterView(PlanView, Protocol):
     @property
     def pending_classes(self) -> Iterable[PendingClass]:
         """The classes that have pending jobs."""
+        ...
+
+    @property
+    def fresh(self) -> Collection[PendingClass]:
+        """The classes that jobs were queued in since the last decision."""
         ...
 
     @property

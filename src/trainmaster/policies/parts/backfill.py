@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from trainmaster.model.allocation import Allocation
-from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering
+from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering, PendingClass, Phase
 from trainmaster.policies.parts.placement import EVERYWHERE, Placement
 from trainmaster.policies.parts.queue import Heads, Merged
 
@@ -29,26 +29,51 @@ class Walk(Protocol):
 class Blocking:
     """In order; the first job that can't start blocks all behind it."""
 
+    def __init__(self) -> None:
+        self._blocker: JobView | None = None
+        self._gained = -1
+
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
-        start_in_order(view, ordering, placement)
+        if self._gained == view.capacity.gained and self._still_blocked(view, ordering):
+            return
+        self._blocker, _ = start_in_order(view, ordering, placement)
+        self._gained = view.capacity.gained
+
+    def _still_blocked(self, view: ClusterView, ordering: Ordering) -> bool:
+        """Whether the job that found no room last time still comes first."""
+        blocker = self._blocker
+        if blocker is None or blocker.phase is not Phase.PENDING or not ordering.stable:
+            return False
+        heads = (members.head() for members in view.fresh)
+        return all(head is None or head.pending_key >= blocker.pending_key for head in heads)
 
 
 class Greedy:
     """In order, starting whatever fits."""
 
+    def __init__(self) -> None:
+        self._blocked: set[PendingClass] = set()
+        self._gained = -1
+
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
-        heads = Heads(view, ordering)
         capacity = view.capacity
+        if self._gained != capacity.gained:
+            self._blocked.clear()
+        elif all(members in self._blocked for members in view.fresh):
+            return
+        heads = Heads(view, ordering, self._blocked)
         while capacity.free_milli and (job := heads.first()) is not None:
             members = heads.members
             allocation = placement.find(capacity, members.request, relaxed=members.relaxed)
             if allocation is None:
                 heads.drop()
+                self._blocked.add(members)
             else:
                 view.start(job, allocation)
                 heads.advance()
+        self._gained = capacity.gained
 
 
 class Easy:

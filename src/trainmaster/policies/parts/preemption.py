@@ -102,6 +102,7 @@ class Evict:
         self._versions: dict[int, int] = {}
         self._protected: dict[JobView, int] = {}
         self._blocked: dict[PendingClass, JobView] = {}
+        self._next_wake: int | None = None
         self._parts: dict[Request, tuple[int, ...]] = {}
         self._largest = self._full_size = 0
 
@@ -109,6 +110,8 @@ class Evict:
         """See `Walk`."""
         self._expire(view)
         touched = self._refresh(view, ordering)
+        if not touched and self._nothing_new(view):
+            return
         heads = Heads(view, ordering, self._still_blocked(view, ordering, touched))
         while (job := heads.first()) is not None:
             members = heads.members
@@ -133,6 +136,13 @@ class Evict:
         self._wake(view, ordering)
 
     # -- what need not be tried -------------------------------------------------------------
+
+    def _nothing_new(self, view: ClusterView) -> bool:
+        """Whether the queue is as the last decision left it, and no wake-up is due."""
+        if self._next_wake is not None and self._next_wake <= view.now:
+            return False
+        blocked = self._blocked
+        return all(blocked.get(members) is members.head() for members in view.fresh)
 
     def _still_blocked(
         self, view: ClusterView, ordering: Ordering, touched: set[int]
@@ -322,14 +332,20 @@ class Evict:
 
     def _expire(self, view: ClusterView) -> None:
         """Look again at the nodes of jobs whose protection is over."""
-        expired = [job for job, until in self._protected.items() if until <= view.now]
+        now = view.now
+        expired = [job for job, until in self._protected.items() if until <= now]
         for job in expired:
+            if job.phase is STARTING or job.protected_until > now:
+                # It began later than it was asked to, and is protected from then on.
+                self._protected[job] = max(job.protected_until, now + 1)
+                continue
             del self._protected[job]
             if job.allocation is not None:
                 view.touch(job.allocation)
 
     def _wake(self, view: ClusterView, ordering: Ordering) -> None:
         """Ask again when a weaker job than a blocked one loses its protection."""
+        self._next_wake = None
         if not self._blocked or not self._protected:
             return
         now = view.now
@@ -337,11 +353,12 @@ class Evict:
         ends = [
             until
             for job, until in self._protected.items()
-            if until > now
-            and (job.phase is Phase.STARTING or (job.phase is Phase.RUNNING and job.running_key > strongest))
+            if until > now + 1
+            and (job.phase is STARTING or (job.phase is RUNNING and job.running_key > strongest))
         ]
         if ends:
-            view.wake(min(ends))
+            self._next_wake = min(ends)
+            view.wake(self._next_wake)
 
 
 class Victims:
