@@ -145,7 +145,7 @@ class Profile:
         if pair is None:
             return 1.0
         table, reference, sizes = pair
-        gpus = max(1.0, job.request.gpus / GPU)
+        gpus = job.request.gpus / GPU
         speed = table.at(gpus, nodes, sizes)
         base = reference.at(gpus, 1, sizes)
         if speed == 0.0:
@@ -164,7 +164,7 @@ class Profile:
             InputError: the profile lists no such GPU type.
         """
         pair = self._tables(job, gpu_type)
-        return pair is None or pair[0].at(max(1.0, job.request.gpus / GPU), 1, pair[2]) > 0.0
+        return pair is None or pair[0].at(job.request.gpus / GPU, 1, pair[2]) > 0.0
 
     def throughput(self, workload: Workload, gpus: float, nodes: int, gpu_type: str) -> float | None:
         """Iterations per second, 0 where the model does not run.
@@ -199,23 +199,19 @@ class Profile:
         return max(1, to_ns(seconds)) if 0 < seconds <= LONGEST_S else None
 
     def unknown(self, jobs: Iterable[Job], gpu_types: Iterable[str] = ("",)) -> dict[str, int]:
-        """Number of jobs whose speed is taken as 1.0 on one of the GPU types for want of a
-        figure, by model; the most frequent first. "" counts the jobs that name no model.
+        """Number of jobs that lack a figure on one of the GPU types, so that their speed is
+        1.0 there, by model; the most frequent first. "" counts the jobs that name no model.
 
         Raises:
             InputError: the profile lists no such GPU type.
         """
         types = sorted({self.gpu_type(name) for name in gpu_types})
-        counts = Counter(_label(job) for job in jobs if any(not self._has_speed(job, name) for name in types))
+        counts = Counter(_label(job) for job in jobs if not all(self._compares(job, name) for name in types))
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
-    def _has_speed(self, job: Job, gpu_type: str) -> bool:
+    def _compares(self, job: Job, gpu_type: str) -> bool:
         pair = self._tables(job, gpu_type)
-        if pair is None:
-            return False
-        table, reference, sizes = pair
-        gpus = max(1.0, job.request.gpus / GPU)
-        return table.at(gpus, 1, sizes) == 0.0 or reference.at(gpus, 1, sizes) > 0.0
+        return pair is not None and pair[1].at(job.request.gpus / GPU, 1, pair[2]) > 0.0
 
     def _by_type(self, workload: Workload | None) -> Mapping[str, SpeedTable]:
         if workload is None:

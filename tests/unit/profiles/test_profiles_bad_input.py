@@ -79,6 +79,7 @@ SPEEDS = ("models", 0, "speeds")
         (SPEEDS, ..., "models[0]", "key 'speeds' is missing"),
         (SPEEDS, {}, "models[0].speeds", "is empty"),
         ((*SPEEDS, ""), {"1": {"1": 1}}, "models[0].speeds.''", "is empty or has characters"),
+        ((*SPEEDS, "a\nb"), {"1": {"1": 1}}, "models[0].speeds.'a\\nb'", "can't be shown"),
         ((*SPEEDS, "a", "4"), {}, "models[0].speeds.a.4", "is empty"),
         ((*SPEEDS, "a", "4"), [1], "models[0].speeds.a.4", "a list where keys"),
         ((*SPEEDS, "a", "four"), {"1": 1}, "models[0].speeds.a.four", "'four' is not a whole number"),
@@ -140,6 +141,14 @@ def test_published_formats(
     assert message in str(error)
 
 
+def test_a_number_of_thousands_of_digits(tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    file.write_text(json.dumps(changed(CHRONUS, ("alexnet", "9" * 5_000), {"1": 1.0})))
+    error = fault(file)
+    assert "is not a whole number" in error.message
+    assert len(str(error)) < 300
+
+
 def test_a_gavel_file_with_pairs_only(tmp_path: Path) -> None:
     file = tmp_path / "p.json"
     file.write_text(json.dumps({"v100": {"A": {"B": [1.0, 2.0]}}}))
@@ -158,6 +167,7 @@ def test_a_gavel_file_with_pairs_only(tmp_path: Path) -> None:
         ('{"a": ' + "9" * 5_000 + "}", "is not JSON that can be read"),
         ("[1, 2]", "is of no known profile format (give a file with trainmaster_profile: 1 or model_info"),
         ("null", "is of no known profile format"),
+        ('{"a": {"1": 5}}', "is of no known profile format"),
         ("{}", "is of no known profile format"),
         ('{"a": {"b": {"c": 1}}}', "is of no known profile format"),
         ("job_id,submit_s\na,0\n", "is of no known profile format"),

@@ -141,6 +141,15 @@ def test_gavel_before_it_had_scale_factors(tmp_path: Path) -> None:
     assert profile.reference == "p100"
 
 
+def test_gavel_compares_with_the_v100_even_where_another_type_is_faster(tmp_path: Path) -> None:
+    document = {"v100": {"A3C": {"null": 7.0}}, "a100": {"A3C": {"null": 14.0}}}
+    assert load_profile(saved(tmp_path, document)).reference == "v100"
+
+
+def test_byte_order_mark(tmp_path: Path) -> None:
+    assert load_profile(saved(tmp_path, "\ufeff" + json.dumps(NATIVE))) == NATIVE_PROFILE
+
+
 @pytest.mark.parametrize("document", [NATIVE, CHRONUS, GAVEL])
 def test_packed(tmp_path: Path, document: dict[str, Any]) -> None:
     plain = saved(tmp_path, document)
@@ -161,6 +170,8 @@ def test_written_and_read_again(tmp_path: Path, document: dict[str, Any], name: 
     assert load_profile(tmp_path / name) == profile
     first = (tmp_path / name).read_bytes()
     assert (first[:2] == b"\x1f\x8b") is name.endswith(".gz")
+    # No time stamp inside.
+    assert not name.endswith(".gz") or first[4:8] == b"\0\0\0\0"
     write_profile(load_profile(tmp_path / name), tmp_path / name)
     assert (tmp_path / name).read_bytes() == first
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in.json", name])

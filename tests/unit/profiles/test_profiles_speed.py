@@ -122,6 +122,9 @@ def test_sizes_that_only_one_type_lists_are_not_compared() -> None:
     profile = Profile({ModelKey("M"): tables}, ITERATIONS_PER_SECOND, reference="a")
     assert profile.speed(job("M", 8), 1, "b") == 1.0
     assert profile.unknown([job("M", 8)], ["a", "b"]) == {"M": 1}
+    more = {"a": SpeedTable({4: {1: 10.0}}), "b": SpeedTable({4: {1: 5.0}, 8: {1: 9.0}})}
+    profile = Profile({ModelKey("M"): more}, ITERATIONS_PER_SECOND, reference="a")
+    assert profile.speed(job("M", 8), 1, "b") == 0.5
 
 
 @pytest.mark.parametrize(

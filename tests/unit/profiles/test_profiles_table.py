@@ -26,6 +26,7 @@ TABLE = SpeedTable({4: {1: 1.0, 4: 0.3, 2: 0.6}, 8: {1: 1.0, 2: 0.5}, 2: {1: 1.0
         pytest.param(16, 2, 1.0, id="size beyond on full nodes: 8 on 1"),
         pytest.param(16, 3, 0.5, id="size beyond, one node too many: 8 on 2"),
         pytest.param(12, 2, 1.0, id="size beyond that fills one and a half nodes"),
+        pytest.param(8.5, 2, 1.0, id="just beyond"),
         pytest.param(17, 3, 1.0, id="three parts"),
         pytest.param(64, 1, 1.0, id="size beyond on one huge node"),
     ],
