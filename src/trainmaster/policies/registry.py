@@ -16,7 +16,7 @@ from importlib.metadata import entry_points
 
 from trainmaster.model.errors import InputError, nearest
 from trainmaster.policies.base import Policy
-from trainmaster.policies.knobs import Value
+from trainmaster.policies.knobs import Value, settings
 
 BUILT_IN = {
     "fifo": "fifo:Fifo",
@@ -109,6 +109,7 @@ def create(
             raise InputError(f"can't read {setting!r} in {specification!r}", mend="write knob=value")
         knobs[knob.strip()] = value.strip()
     found = policy_class(name)
+    settings(found.all_knobs(), knobs, name)
     known = {knob.name for knob in found.all_knobs()}
     suitable = {name: value for name, value in (defaults or {}).items() if name in known}
     title = specification.strip() if match["knobs"] else name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from trainmaster.core.capacity import capacity_of
 from trainmaster.model.cluster import Cluster
@@ -12,15 +11,8 @@ from trainmaster.model.errors import InputError
 from trainmaster.model.job import Job, Request
 from trainmaster.model.units import GPU
 from trainmaster.policies.base import Policy
+from trainmaster.profiles import Profile
 from trainmaster.traces.trace import Trace, Truth
-
-
-class Durations(Protocol):
-    """Gives durations to jobs whose trace has none."""
-
-    def duration(self, job: Job, gpu_type: str) -> int | None:
-        """Run time at reference speed, ns, or None if the profile doesn't know."""
-        ...
 
 
 class Prepared:
@@ -48,7 +40,7 @@ def prepare(
     clusters: Sequence[Cluster],
     policy: Policy,
     *,
-    profile: Durations | None = None,
+    profile: Profile | None = None,
     strict: bool = False,
 ) -> Prepared:
     """Leave out jobs without a duration and jobs that don't fit the smallest cluster.
@@ -60,10 +52,10 @@ def prepare(
     """
     prepared = Prepared(trace)
     fits = _Fits(clusters, policy)
-    gpu_type = clusters[0].nodes[0].gpu_type
+    runs = _Runs(clusters, profile)
     for job, truth in zip(trace.jobs, trace.truths, strict=True):
-        duration = _duration(job, truth, profile, gpu_type)
-        reason = "no_duration" if duration is None else fits.misfit(job.request)
+        duration = _duration(job, truth, profile)
+        reason = "no_duration" if duration is None else fits.misfit(job.request) or runs.misfit(job)
         if reason:
             if strict:
                 raise InputError(
@@ -79,12 +71,17 @@ def prepare(
         reasons = ", ".join(f"{count} {reason}" for reason, count in prepared.dropped.items())
         raise InputError(f"no job is left to simulate ({reasons or 'the trace is empty'})", file=trace.path)
     prepared.ignored = _ignored(prepared.jobs)
+    if profile is not None:
+        unknown = sum(profile.unknown(prepared.jobs, runs.gpu_types).values())
+        if unknown:
+            prepared.ignored["speeds that the profile doesn't list"] = unknown
     return prepared
 
 
 _WORDS = {
     "no_duration": lambda job: f"no duration, and no profile for model {_model(job)!r}",
     "larger_than_cluster": lambda job: f"asks {job.request.gpus / GPU:g} GPUs, which the cluster can't offer",
+    "model_does_not_run": lambda job: f"the profile says that model {_model(job)!r} doesn't run here",
     "gpu_type_not_offered": lambda job: (
         f"asks GPU type {'|'.join(job.request.gpu_types)}, which no node offers"
     ),
@@ -95,10 +92,27 @@ def _model(job: Job) -> str:
     return job.workload.model if job.workload else ""
 
 
-def _duration(job: Job, truth: Truth, profile: Durations | None, gpu_type: str) -> int | None:
+def _duration(job: Job, truth: Truth, profile: Profile | None) -> int | None:
     if truth.duration is not None or profile is None:
         return truth.duration
-    return profile.duration(job, gpu_type)
+    return profile.duration(job, profile.reference)
+
+
+class _Runs:
+    """Whether a job's model runs at all on every type of GPU that it may be given."""
+
+    def __init__(self, clusters: Iterable[Cluster], profile: Profile | None) -> None:
+        self.gpu_types = sorted({node.gpu_type for cluster in clusters for node in cluster.nodes})
+        self._profile = profile
+
+    def misfit(self, job: Job) -> str:
+        """Why the job can't run; empty if it can."""
+        if self._profile is None or job.workload is None:
+            return ""
+        asked = job.request.gpu_types
+        types = [name for name in self.gpu_types if not asked or not name or name in asked]
+        runs = all(self._profile.runs_on(job, name) for name in types)
+        return "" if runs else "model_does_not_run"
 
 
 class _Fits:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from trainmaster.metrics.ledger import Ledger
 from trainmaster.metrics.measures import (
@@ -23,13 +23,12 @@ from trainmaster.metrics.measures import (
     tenant_measures,
 )
 from trainmaster.metrics.series import lanes, time_series
-from trainmaster.model.allocation import Allocation
 from trainmaster.model.cluster import Cluster
 from trainmaster.model.errors import InputError, nearest
-from trainmaster.model.job import Job
 from trainmaster.policies.base import Policy
 from trainmaster.policies.knobs import Value
 from trainmaster.policies.registry import create, split
+from trainmaster.profiles import Profile, speed_on
 from trainmaster.sim.eventlog import EventLog
 from trainmaster.sim.failures import read_failures
 from trainmaster.sim.options import Options
@@ -59,18 +58,6 @@ Progress = Callable[[int, int], None]
 """Is told (jobs ended, jobs in all), summed over the runs."""
 
 
-class SpeedProfile(Protocol):
-    """A speed profile: durations for jobs without one, and the effect of placement."""
-
-    def duration(self, job: Job, gpu_type: str) -> int | None:
-        """Run time at reference speed, ns, or None if the profile doesn't know."""
-        ...
-
-    def on(self, cluster: Cluster) -> Callable[[Job, Allocation], float]:
-        """Progress per unit of time on given GPUs of `cluster`, relative to reference."""
-        ...
-
-
 def simulate(
     trace: Trace,
     cluster: Cluster | Sequence[Cluster],
@@ -78,7 +65,7 @@ def simulate(
     *,
     seed: int | Sequence[int] = 0,
     options: Options | None = None,
-    profile: SpeedProfile | None = None,
+    profile: Profile | None = None,
     failures: str | Path | None = None,
     strict: bool = False,
     jobs: int = 1,
@@ -135,7 +122,7 @@ def simulate(
             )
         for number in seeds:
             for name in names:
-                speed = profile.on(size) if profile is not None else None
+                speed = speed_on(profile, _placed(size, options)) if profile is not None else None
                 setup = Setup(
                     prepared.jobs, prepared.durations, size, name, options, number, speed, node_failures
                 )
@@ -174,6 +161,11 @@ def _policy(name: str, options: Options) -> Policy:
     return create(
         name, overrides={base: own}, placement=options.placement, relax_s=options.relax_s, defaults=defaults
     )
+
+
+def _placed(cluster: Cluster, options: Options) -> Cluster:
+    """The cluster that allocations name nodes of."""
+    return cluster.as_pool() if options.placement == "pool" else cluster
 
 
 def _check_knobs(options: Options, policies: list[Policy]) -> None:
@@ -247,11 +239,10 @@ def _run(task: _Task, count: Callable[[int, int], None]) -> RunRecord:
     if task.log is None:
         outcome = run(setup, policy, progress=progress)
     else:
-        cluster = setup.cluster.as_pool() if setup.options.placement == "pool" else setup.cluster
-        with EventLog(task.log, task.number, cluster) as log:
+        with EventLog(task.log, task.number, _placed(setup.cluster, setup.options)) as log:
             outcome = run(setup, policy, watch=log, progress=progress)
     count(task.number, len(setup.jobs))
-    cluster = setup.cluster.as_pool() if setup.options.placement == "pool" else setup.cluster
+    cluster = _placed(setup.cluster, setup.options)
     buckets = time_series(outcome.ledger)
     series = {
         "policy": policy.title,

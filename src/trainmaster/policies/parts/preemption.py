@@ -198,6 +198,8 @@ class Evict:
         challenge = ordering.challenge(job, view.now)
         need = -(-request.gpus // GPU)
         eligible = view.capacity.eligible(request)
+        if not eligible:
+            return None, False
         self._refresh(view, ordering)
         self._parts_of(request, view)
         if need <= view.capacity.largest_node:
