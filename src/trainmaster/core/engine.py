@@ -196,6 +196,7 @@ class Engine:
     def _node_up(self, event: NodeUp) -> None:
         self.state.capacity.set_up(event.node, True)
         self.state.touched.add(event.node)
+        self.state.improved.add(event.node)
         self._ask = True
 
     def _timer(self, event: Timer) -> None:

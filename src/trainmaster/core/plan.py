@@ -102,9 +102,15 @@ class View:
         """Jobs that hold GPUs of this node or have been promised them."""
         return self._state.by_node[node].values()
 
-    def touch(self, allocation: Allocation) -> None:
-        """Count these nodes as touched."""
-        self._state.touch(allocation)
+    def improve(self, allocation: Allocation) -> None:
+        """Count these nodes as improved: a job on them may be stopped from now on."""
+        self._state.improve(allocation)
+
+    def improved(self) -> set[int]:
+        """Nodes that changed to the good of those who wait, since the last call."""
+        nodes = self._state.improved
+        self._state.improved = set()
+        return nodes
 
     def touched(self) -> set[int]:
         """Nodes that changed since the last call."""

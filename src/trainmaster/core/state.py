@@ -178,6 +178,7 @@ class State:
         self.by_node: list[dict[str, JobState]] = [{} for _ in cluster.nodes]
         self.allocated: dict[str, int] = {}
         self.touched: set[int] = set()
+        self.improved: set[int] = set()
         self.order: RunningOrder | None = (
             RunningOrder() if ordering.preemptive and ordering.stable and cluster.pooled else None
         )
@@ -228,7 +229,7 @@ class State:
         del self.holders[job.job.id]
         allocation = self._drop(job)
         self.capacity.give(allocation)
-        self.touch(allocation)
+        self.improve(allocation)
         self.enqueue(job, now)
 
     def ask_start(self, job: JobState, now: int, min_run: int) -> None:
@@ -262,7 +263,7 @@ class State:
             self.order.add(job)
         # Who is protected is no candidate for eviction, whatever its key.
         if job.allocation is not None and job.protected_until <= now:
-            self.touch(job.allocation)
+            self.improve(job.allocation)
 
     def release(self, job: JobState, now: int) -> None:
         """The job is asked to stop: its GPUs count as free for planning."""
@@ -301,7 +302,7 @@ class State:
         else:
             del self.holders[job.job.id]
             self.capacity.give(allocation)
-            self.touch(allocation)
+            self.improve(allocation)
         if not nominated:
             self.capacity.leave(allocation)
         job.version += 1
@@ -310,6 +311,12 @@ class State:
         """Note that free GPUs, running jobs or their keys changed on these nodes."""
         for share in allocation.shares:
             self.touched.add(share.node)
+
+    def improve(self, allocation: Allocation) -> None:
+        """Note that these nodes changed to the good of those who wait."""
+        for share in allocation.shares:
+            self.touched.add(share.node)
+            self.improved.add(share.node)
 
     def _leave_running(self, job: JobState) -> None:
         del self.running[job.job.id]

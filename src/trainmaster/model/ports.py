@@ -265,8 +265,13 @@ class ClusterView(PlanView, Protocol):
         """Jobs that hold GPUs of this node or have been promised them."""
         ...
 
-    def touch(self, allocation: Allocation) -> None:
-        """Count these nodes as touched."""
+    def improve(self, allocation: Allocation) -> None:
+        """Count these nodes as improved: a job on them may be stopped from now on."""
+        ...
+
+    def improved(self) -> set[int]:
+        """Nodes where GPUs were given back, or running jobs became weaker, since the last
+        call. What the policy itself takes or stops doesn't count."""
         ...
 
     def touched(self) -> set[int]:

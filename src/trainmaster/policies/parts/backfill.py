@@ -53,14 +53,14 @@ class Greedy:
     """In order, starting whatever fits."""
 
     def __init__(self) -> None:
-        self._blocked: set[PendingClass] = set()
+        self._blocked: dict[PendingClass, JobView] = {}
         self._gained = -1
 
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
         capacity = view.capacity
         if self._gained != capacity.gained:
-            self._blocked.clear()
+            self._blocked = {}
         elif all(members in self._blocked for members in view.fresh):
             return
         heads = Heads(view, ordering, self._blocked)
@@ -69,10 +69,10 @@ class Greedy:
             allocation = placement.find(capacity, members.request, relaxed=members.relaxed)
             if allocation is None:
                 heads.drop()
-                self._blocked.add(members)
             else:
                 view.start(job, allocation)
                 heads.advance()
+        self._blocked = heads.dropped
         self._gained = capacity.gained
 
 

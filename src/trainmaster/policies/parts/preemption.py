@@ -12,9 +12,8 @@ from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 
 from trainmaster.model.allocation import Allocation, bits
-from trainmaster.model.job import Request
 from trainmaster.model.ports import ClusterView, JobView, Ordering, PendingClass, Phase
-from trainmaster.model.units import GPU
+from trainmaster.model.units import GPU, SECOND
 from trainmaster.policies.parts.placement import Placement
 from trainmaster.policies.parts.queue import Heads, Merged
 
@@ -91,8 +90,8 @@ class Evict:
     them, weakest first. The node with the weakest threshold is taken from one heap per
     number of GPUs; both are refreshed lazily, for nodes that were touched.
 
-    A class that found no room is not tried again before its first job changes or a touched
-    node could help it: with time alone, waiting jobs never gain on running ones.
+    A class that found no room is not tried again before its first job changes or a node that
+    improved could help it: with time alone, waiting jobs never gain on running ones.
     """
 
     def __init__(self) -> None:
@@ -103,22 +102,23 @@ class Evict:
         self._protected: dict[JobView, int] = {}
         self._blocked: dict[PendingClass, JobView] = {}
         self._next_wake: int | None = None
-        self._parts: dict[Request, tuple[int, ...]] = {}
+        self._parts: dict[PendingClass, tuple[int, ...]] = {}
         self._largest = self._full_size = 0
 
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
         self._expire(view)
-        touched = self._refresh(view, ordering)
-        if not touched and self._nothing_new(view):
+        self._refresh(view, ordering)
+        improved = view.improved()
+        if not improved and self._nothing_new(view, ordering):
             return
-        heads = Heads(view, ordering, self._still_blocked(view, ordering, touched))
+        heads = Heads(view, ordering, self._still_blocked(view, ordering, improved))
         while (job := heads.first()) is not None:
             members = heads.members
             allocation = placement.find(view.capacity, members.request, relaxed=members.relaxed)
             surplus = False
             if allocation is None:
-                allocation, surplus = self._displace(view, ordering, placement, job, members.request)
+                allocation, surplus = self._displace(view, ordering, placement, job, members)
             if allocation is None:
                 heads.drop()
                 continue
@@ -128,80 +128,77 @@ class Evict:
             heads.advance()
             if surplus:
                 heads.restore()
-        self._blocked = {}
-        for members in heads.dropped:
-            head = members.head()
-            if head is not None:
-                self._blocked[members] = head
+        self._blocked = heads.dropped
         self._wake(view, ordering)
 
     # -- what need not be tried -------------------------------------------------------------
 
-    def _nothing_new(self, view: ClusterView) -> bool:
+    def _nothing_new(self, view: ClusterView, ordering: Ordering) -> bool:
         """Whether the queue is as the last decision left it, and no wake-up is due."""
-        if self._next_wake is not None and self._next_wake <= view.now:
+        if not ordering.stable or (self._next_wake is not None and self._next_wake <= view.now):
             return False
         blocked = self._blocked
         return all(blocked.get(members) is members.head() for members in view.fresh)
 
     def _still_blocked(
-        self, view: ClusterView, ordering: Ordering, touched: set[int]
+        self, view: ClusterView, ordering: Ordering, improved: set[int]
     ) -> dict[PendingClass, JobView]:
         """Classes that found no room last time and find none now."""
         if not ordering.stable:
             return {}
-        fresh = [self._on(view, ordering, node) for node in touched]
+        nodes = [self._on(view, ordering, node) for node in improved]
         now = view.now
         blocked = {}
         for members, head in self._blocked.items():
             if members.head() is not head:
                 continue
-            if not fresh or not self._helps(members, ordering.challenge(head, now), view, fresh):
+            if not nodes or not self._helps(members, ordering.challenge(head, now), view, nodes):
                 blocked[members] = head
         return blocked
 
-    def _helps(self, members: PendingClass, challenge: int, view: ClusterView, fresh: list[Victims]) -> bool:
-        """Whether one of the touched nodes could take the class's first job, or a part of it."""
+    def _helps(self, members: PendingClass, challenge: int, view: ClusterView, nodes: list[Victims]) -> bool:
+        """Whether one of the nodes could take the class's first job, or a part of it."""
         if members.relaxed:
             return True
-        for part in self._parts_of(members.request, view):
-            for victims in fresh:
+        for part in self._parts_of(members, view):
+            for victims in nodes:
                 index = part - victims.free - 1
                 if index < 0 or (index < len(victims.thresholds) and victims.thresholds[index] > challenge):
                     return True
         return False
 
-    def _parts_of(self, request: Request, view: ClusterView) -> tuple[int, ...]:
-        """Whole GPUs that the request needs on a node: its size, or whole nodes and a remainder."""
+    def _parts_of(self, members: PendingClass, view: ClusterView) -> tuple[int, ...]:
+        """Whole GPUs that the class needs on a node: its size, or whole nodes and a remainder."""
         largest = view.capacity.largest_node
         if largest != self._largest:
             self._largest = largest
             self._full_size = _mask([node for node, size in enumerate(view.capacity.size) if size == largest])
             self._parts.clear()
-        parts = self._parts.get(request)
+        parts = self._parts.get(members)
         if parts is None:
-            gpus, fraction = divmod(request.gpus, GPU)
+            gpus, fraction = divmod(members.request.gpus, GPU)
             rest = gpus % largest if largest else 0
             parts = (0,) if fraction else (gpus,) if gpus <= largest else (largest, rest or largest)
-            self._parts[request] = parts
+            self._parts[members] = parts
         return parts
 
     # -- choosing victims ---------------------------------------------------------------------
 
     def _displace(
-        self, view: ClusterView, ordering: Ordering, placement: Placement, job: JobView, request: Request
+        self, view: ClusterView, ordering: Ordering, placement: Placement, job: JobView, members: PendingClass
     ) -> tuple[Allocation | None, bool]:
         """Stop the victims that make room for `job`, if there are any such.
 
         Returns the allocation, and whether GPUs became free that it doesn't take.
         """
+        request = members.request
         challenge = ordering.challenge(job, view.now)
         need = -(-request.gpus // GPU)
         eligible = view.capacity.eligible(request)
         if not eligible:
             return None, False
         self._refresh(view, ordering)
-        self._parts_of(request, view)
+        self._parts_of(members, view)
         if need <= view.capacity.largest_node:
             needs = dict.fromkeys(self._weakest(view, ordering, need, challenge, eligible, 1), need)
         else:
@@ -290,15 +287,14 @@ class Evict:
 
     # -- the index ------------------------------------------------------------------------------
 
-    def _refresh(self, view: ClusterView, ordering: Ordering) -> set[int]:
-        """Forget what is known of the nodes that were touched; returns them."""
+    def _refresh(self, view: ClusterView, ordering: Ordering) -> None:
+        """Forget what is known of the nodes that were touched."""
         touched = view.touched()
         if not ordering.stable:
             ordering.refresh(view)
             touched = set(range(len(view.cluster.nodes)))
         if touched:
             self._forget(touched)
-        return touched
 
     def _forget(self, nodes: set[int]) -> None:
         versions = self._versions
@@ -318,9 +314,10 @@ class Evict:
             heap.clear()
             stale.update(range(nodes))
         for node in stale:
-            threshold = self._on(view, ordering, node).threshold(gpus)
-            if threshold is not None:
-                heappush(heap, (-threshold, node, self._versions.setdefault(node, 0)))
+            victims = self._on(view, ordering, node)
+            index = gpus - victims.free - 1
+            if 0 <= index < len(victims.thresholds):
+                heappush(heap, (-victims.thresholds[index], node, self._versions.setdefault(node, 0)))
         stale.clear()
         return heap
 
@@ -338,12 +335,13 @@ class Evict:
         expired = [job for job, until in self._protected.items() if until <= now]
         for job in expired:
             if job.phase is STARTING or job.protected_until > now:
-                # It began later than it was asked to, and is protected from then on.
-                self._protected[job] = max(job.protected_until, now + 1)
+                # It begins later than it was asked to, and is protected from then on.
+                min_run = job.protected_until - job.started_at
+                self._protected[job] = max(job.protected_until, now + max(min_run, SECOND))
                 continue
             del self._protected[job]
             if job.allocation is not None:
-                view.touch(job.allocation)
+                view.improve(job.allocation)
 
     def _wake(self, view: ClusterView, ordering: Ordering) -> None:
         """Ask again when a weaker job than a blocked one loses its protection."""
@@ -355,7 +353,7 @@ class Evict:
         ends = [
             until
             for job, until in self._protected.items()
-            if until > now + 1
+            if until > now
             and (job.phase is STARTING or (job.phase is RUNNING and job.running_key > strongest))
         ]
         if ends:
@@ -393,13 +391,10 @@ class Victims:
             if job.protected_until > now:
                 protected[job] = job.protected_until
             elif phase is RUNNING and job.job.request.preemptible:
-                shares = _allocation(job).shares
+                milli, shares = job.gpus, _allocation(job).shares
+                if len(shares) > 1:
+                    milli = sum(share.milli for share in shares if share.node == node)
                 # Fractions are not stopped for others: freeing one may free no device.
-                milli = (
-                    job.gpus
-                    if len(shares) == 1
-                    else sum(share.milli for share in shares if share.node == node)
-                )
                 if milli >= GPU:
                     key = job.running_key if stable else ordering.running_key(job, now)
                     jobs.append((key, job, milli // GPU))
@@ -407,13 +402,9 @@ class Victims:
             jobs.sort(key=_key, reverse=True)
         self.jobs = jobs
         self.free = view.capacity.free_on(node)
-        self.thresholds = [key for key, _, gain in jobs for _ in range(gain)]
-
-    def threshold(self, gpus: int) -> int | None:
-        """Key of the strongest job that must go to have `gpus` free; None if that is
-        impossible or costs nothing."""
-        index = gpus - self.free - 1
-        return self.thresholds[index] if 0 <= index < len(self.thresholds) else None
+        self.thresholds: list[int] = []
+        for key, _, gain in jobs:
+            self.thresholds += (key,) * gain
 
 
 RUNNING, STARTING = Phase.RUNNING, Phase.STARTING

@@ -6,7 +6,7 @@ others of the class ask for the same and can't be placed either.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 
 from trainmaster.model.ports import ClusterView, JobView, Ordering, PendingClass
@@ -17,24 +17,28 @@ class Heads:
 
     Args:
         view, ordering: of this decision.
-        blocked: classes that are known to find no room; they count as dropped.
+        blocked: classes that are known to find no room, with their first jobs; they count
+            as dropped.
+
+    Attributes:
+        dropped: classes that found no room, with their first jobs.
 
     >>> # heads = Heads(view, ordering)
     >>> # while (job := heads.first()) is not None:
     >>> #     ... either view.start(job, ...) and heads.advance(), or heads.drop()
     """
 
-    def __init__(self, view: ClusterView, ordering: Ordering, blocked: Collection[PendingClass] = ()) -> None:
+    def __init__(
+        self, view: ClusterView, ordering: Ordering, blocked: Mapping[PendingClass, JobView] | None = None
+    ) -> None:
         self._view = view
         # The order of an unstable ordering can change with every step of the decision.
         self._ordering = None if ordering.stable else ordering
-        self._dropped: list[PendingClass] = []
+        self.dropped: dict[PendingClass, JobView] = dict(blocked or ())
         self._heap: list[tuple[int, int, PendingClass]] = []
         self._count = 0
         for members in view.pending_classes:
-            if members in blocked:
-                self._dropped.append(members)
-            else:
+            if members not in self.dropped:
                 self._add(members)
         heapify(self._heap)
 
@@ -69,19 +73,17 @@ class Heads:
 
     def drop(self) -> None:
         """The first job can't be placed: nor can its class."""
-        self._dropped.append(heappop(self._heap)[2])
+        members = heappop(self._heap)[2]
+        job = members.head()
+        if job is not None:
+            self.dropped[members] = job
 
     def restore(self) -> None:
         """GPUs have become free beyond what was needed: dropped classes count again."""
-        for members in self._dropped:
+        for members in self.dropped:
             self._add(members)
         heapify(self._heap)
-        self._dropped.clear()
-
-    @property
-    def dropped(self) -> list[PendingClass]:
-        """The classes whose first job can't be placed."""
-        return self._dropped
+        self.dropped.clear()
 
     def _key(self, job: JobView) -> int:
         if self._ordering is None:
