@@ -232,6 +232,12 @@ def _remarks(result: Result, trace: Trace) -> list[str]:
         lines.append(f"left out: {total} rows ({reasons})")
     for feature, count in result.trace["ignored"].items():
         lines.append(f"not modelled: {feature}, asked by {count} jobs")
+    if any(run["predictor"] == "declared" for run in result.runs):
+        silent = sum(1 for job in result.submitted if job.declared is None)
+        if silent:
+            lines.append(
+                f"declared times: {silent} of {len(result.submitted)} jobs have none; history is used"
+            )
     for run in result.runs:
         if run["finished"] < run["jobs"]:
             lines.append(f"{run['policy']}: {run['jobs'] - run['finished']} jobs never finished")

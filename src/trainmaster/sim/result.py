@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -68,27 +69,27 @@ class RunRecord:
 
     summary: dict[str, Any]
     series: dict[str, Any]
-    first_start: list[int]
-    finish: list[int]
-    run: list[int]
-    held: list[int]
-    preemptions: list[int]
+    first_start: array[int]
+    finish: array[int]
+    run: array[int]
+    held: array[int]
+    preemptions: array[int]
     status: list[str]
 
     @classmethod
     def of(cls, ledger: Ledger, summary: dict[str, Any], series: dict[str, Any]) -> RunRecord:
         """Keep the columns of a closed ledger."""
-        held = [0] * len(ledger.jobs)
+        held = array("q", bytes(8 * len(ledger.jobs)))
         for row, asked, left in zip(ledger.hold_row, ledger.hold_asked, ledger.hold_left, strict=True):
             held[row] += left - asked
         return cls(
             summary,
             series,
-            list(ledger.first_start),
-            list(ledger.finish),
-            list(ledger.run),
+            ledger.first_start,
+            ledger.finish,
+            ledger.run,
             held,
-            list(ledger.preemptions),
+            ledger.preemptions,
             ledger.status,
         )
 
