@@ -112,7 +112,7 @@ class Evict:
         improved = view.improved()
         if not improved and self._nothing_new(view, ordering):
             return
-        heads = Heads(view, ordering, self._still_blocked(view, ordering, improved))
+        heads = Heads(view, ordering, self._still_blocked(view, ordering, placement, improved))
         while (job := heads.first()) is not None:
             members = heads.members
             allocation = placement.find(view.capacity, members.request, relaxed=members.relaxed)
@@ -141,10 +141,11 @@ class Evict:
         return all(blocked.get(members) is members.head() for members in view.fresh)
 
     def _still_blocked(
-        self, view: ClusterView, ordering: Ordering, improved: set[int]
+        self, view: ClusterView, ordering: Ordering, placement: Placement, improved: set[int]
     ) -> dict[PendingClass, JobView]:
         """Classes that found no room last time and find none now."""
-        if not ordering.stable:
+        # Under spread a gang takes its GPUs from any nodes, one here and one there.
+        if not ordering.stable or placement.name != "pack":
             return {}
         nodes = [self._on(view, ordering, node) for node in improved]
         now = view.now
@@ -178,7 +179,8 @@ class Evict:
         if parts is None:
             gpus, fraction = divmod(members.request.gpus, GPU)
             rest = gpus % largest if largest else 0
-            parts = (0,) if fraction else (gpus,) if gpus <= largest else (largest, rest or largest)
+            uneven = gpus > largest and len(set(view.capacity.size)) > 1
+            parts = (0,) if fraction or uneven else (gpus,) if gpus <= largest else (largest, rest or largest)
             self._parts[members] = parts
         return parts
 
@@ -193,10 +195,13 @@ class Evict:
         """
         request = members.request
         challenge = ordering.challenge(job, view.now)
-        need = -(-request.gpus // GPU)
         eligible = view.capacity.eligible(request)
         if not eligible:
             return None, False
+        need, fraction = divmod(request.gpus, GPU)
+        shared = view.capacity.shared_device(fraction, eligible) if fraction and need else None
+        if fraction and shared is None:
+            need += 1
         self._refresh(view, ordering)
         self._parts_of(members, view)
         if need <= view.capacity.largest_node:
@@ -209,7 +214,7 @@ class Evict:
         shares = [share for victim in victims for share in _allocation(victim).shares]
         for victim in victims:
             view.preempt(victim)
-        nodes = sum(1 << node for node in needs)
+        nodes = _mask(list(needs)) | (1 << shared[0] if shared else 0)
         allocation = placement.find(view.capacity, request, nodes=nodes)
         assert allocation is not None, "the victims don't make room"
         freed = sum(share.milli for share in shares)
