@@ -6,6 +6,7 @@ from trainmaster.policies.base import Policy
 from trainmaster.policies.knobs import Knob
 from trainmaster.policies.parts.backfill import Greedy
 from trainmaster.policies.parts.ordering import Order
+from trainmaster.policies.parts.preemption import Evict
 from trainmaster.policies.parts.sharing import DominantShare
 
 
@@ -26,5 +27,6 @@ class Drf(Policy):
         preempt = bool(self.settings["preempt"])
         self.by_tenant = True
         self.ordering = DominantShare(Order(), preempt)
-        if not preempt:
-            self.walk = Greedy()
+        # Shares move with every step: the greedy walk of a pool, which ranks all jobs once,
+        # would turn them over each time.
+        self.walk = Evict() if preempt else Greedy()

@@ -7,6 +7,7 @@ from trainmaster.policies.base import Policy
 from trainmaster.policies.knobs import Knob
 from trainmaster.policies.parts.backfill import Greedy
 from trainmaster.policies.parts.ordering import PriorityClasses
+from trainmaster.policies.parts.preemption import Evict
 
 
 class Priority(Policy):
@@ -25,5 +26,5 @@ class Priority(Policy):
         """Order by class and age."""
         preempt = bool(self.settings["preempt"])
         self.ordering = PriorityClasses(to_ns(self.number("ageing_s")), preempt)
-        if not preempt:
-            self.walk = Greedy()
+        # Who is next (with age) and who gives way (without) differ: one greedy walk can't do both.
+        self.walk = Evict() if preempt else Greedy()

@@ -10,6 +10,8 @@ Estimates in Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import accumulate
 from typing import Protocol
 
 from trainmaster.model.allocation import Allocation
@@ -63,6 +65,8 @@ class Greedy:
             self._blocked = {}
         elif all(members in self._blocked for members in view.fresh):
             return
+        if not ordering.stable:
+            ordering.refresh(view)
         heads = Heads(view, ordering, self._blocked)
         while capacity.free_milli and (job := heads.first()) is not None:
             members = heads.members
@@ -142,19 +146,21 @@ class Conservative:
         if not jobs or min(job.job.request.gpus for job in jobs) > view.capacity.free_milli:
             return
         profile = Profile(view)
-        starts = []
+        smallest = min(job.gpus for job in jobs)
         for job in jobs:
-            request = job.job.request
+            if profile.free_now < smallest:
+                return
             length = max(1, job.remaining(view.now))
-            at = profile.earliest(request.gpus, length)
+            at = profile.earliest(job.gpus, length)
             if at == view.now:
-                allocation = placement.find(view.capacity, request)
+                allocation = placement.find(view.capacity, job.job.request)
                 if allocation is not None:
                     view.start(job, allocation)
-                    starts.append(job)
                 else:
+                    # Enough GPUs, but scattered: hope for the next release.
                     at = profile.next_release()
-            profile.reserve(request.gpus, at, at + length)
+            if at is not None:
+                profile.reserve(job.gpus, at, at + length)
 
     def _first(self, view: ClusterView, ordering: Ordering) -> list[JobView]:
         merged = Merged(view, ordering)
@@ -166,64 +172,64 @@ class Conservative:
 
 
 class Profile:
-    """Expected free milli-GPUs over time, as steps (instant, free)."""
+    """Expected free milli-GPUs over time, as steps that begin at growing instants."""
 
     def __init__(self, view: ClusterView) -> None:
         now = view.now
         released: dict[int, int] = {}
         for job in view.holders:
             end = max(job.expected_end(now), now + 1)
-            released[end] = released.get(end, 0) + job.job.request.gpus
-        free = view.capacity.free_milli
-        self._steps = [[now, free]]
-        for at in sorted(released):
-            free += released[at]
-            self._steps.append([at, free])
+            released[end] = released.get(end, 0) + job.gpus
+        self._times = [now, *sorted(released)]
+        gains = [view.capacity.free_milli, *(released[at] for at in self._times[1:])]
+        self._free = list(accumulate(gains))
 
-    def earliest(self, gpus: int, length: int) -> int:
-        """First instant from which `gpus` stay free for `length` ns."""
-        steps = self._steps
-        index = 0
-        while True:
-            begin = steps[index][0]
-            clash = next(
-                (
-                    later
-                    for later in range(index, len(steps))
-                    if steps[later][0] < begin + length and steps[later][1] < gpus
-                ),
-                None,
-            )
-            if clash is None or clash == len(steps) - 1:
-                return begin if clash is None else steps[-1][0]
-            index = clash + 1
+    @property
+    def free_now(self) -> int:
+        """Milli-GPUs that are free now and not reserved."""
+        return self._free[0]
 
-    def next_release(self) -> int:
+    def earliest(self, gpus: int, length: int) -> int | None:
+        """First instant from which `gpus` stay free for `length` ns; None = never (nodes
+        are down)."""
+        times, free = self._times, self._free
+        steps = len(times)
+        first = 0
+        while first < steps:
+            end = times[first] + length
+            step = first
+            while step < steps and times[step] < end and free[step] >= gpus:
+                step += 1
+            if step == steps or times[step] >= end:
+                return times[first]
+            first = step + 1
+        return None
+
+    def next_release(self) -> int | None:
         """The first instant after now at which GPUs are released."""
-        return self._steps[1][0] if len(self._steps) > 1 else self._steps[0][0]
+        return self._times[1] if len(self._times) > 1 else None
 
     def reserve(self, gpus: int, begin: int, end: int) -> None:
         """Take `gpus` out during [begin, end)."""
-        self._split(begin)
-        self._split(end)
-        for step in self._steps:
-            if begin <= step[0] < end:
-                step[1] -= gpus
+        first, last = self._split(begin), self._split(end)
+        for step in range(first, last):
+            self._free[step] -= gpus
 
-    def _split(self, at: int) -> None:
-        for index, (instant, _) in enumerate(self._steps):
-            if instant == at:
-                return
-            if instant > at:
-                self._steps.insert(index, [at, self._steps[index - 1][1]])
-                return
-        self._steps.append([at, self._steps[-1][1]])
+    def _split(self, at: int) -> int:
+        """Index of the step that begins at `at`, made if there is none."""
+        index = bisect_left(self._times, at)
+        if index == len(self._times) or self._times[index] != at:
+            self._times.insert(index, at)
+            self._free.insert(index, self._free[index - 1])
+        return index
 
 
 def start_in_order(
     view: ClusterView, ordering: Ordering, placement: Placement
 ) -> tuple[JobView | None, bool]:
     """Start jobs in order until one can't start; returns it and whether it is relaxed."""
+    if not ordering.stable:
+        ordering.refresh(view)
     heads = Heads(view, ordering)
     while (job := heads.first()) is not None:
         members = heads.members
