@@ -267,8 +267,8 @@ class PoolCapacity:
         return 1
 
     def shared_device(self, milli: int, nodes: int) -> tuple[int, int] | None:
-        """No devices are told apart in a pool."""
-        return None
+        """As if the free part of a GPU were on one device of the only node."""
+        return (0, 0) if self.free_milli % GPU >= milli else None
 
     def fits(self, allocation: Allocation) -> bool:
         """Whether that many milli-GPUs are free."""

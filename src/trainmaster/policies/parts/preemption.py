@@ -24,6 +24,8 @@ class GreedyWalk:
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
         now = view.now
+        if not ordering.stable:
+            ordering.refresh(view)
         waiting = Merged(view, ordering)
         if waiting.key is None:
             return
@@ -68,7 +70,6 @@ class GreedyWalk:
         """Running jobs, who gives way last first."""
         if ordering.stable:
             return view.running_order
-        ordering.refresh(view)
         return sorted((ordering.running_key(job, view.now), job) for job in view.running)
 
     @staticmethod

@@ -98,11 +98,11 @@ class Heads:
 
 
 class Merged:
-    """All pending jobs in order of `challenge`, read without taking any step."""
+    """All pending jobs in order of `challenge`, then of pending key, read without taking any step."""
 
     def __init__(self, view: ClusterView, ordering: Ordering) -> None:
         self._now, self._challenge = view.now, ordering.challenge
-        self._heap: list[tuple[int, int, JobView]] = []
+        self._heap: list[tuple[int, int, int, JobView]] = []
         self._rest = []
         for number, members in enumerate(view.pending_classes):
             jobs = iter(members)
@@ -113,11 +113,11 @@ class Merged:
     @property
     def job(self) -> JobView:
         """The first job; its key is `key` (None at the end)."""
-        return self._heap[0][2]
+        return self._heap[0][3]
 
     def advance(self) -> None:
         """On to the next job."""
-        _, number, _ = heappop(self._heap)
+        _, _, number, _ = heappop(self._heap)
         self._push(number)
         self.key = self._heap[0][0] if self._heap else None
 
@@ -129,4 +129,4 @@ class Merged:
     def _push(self, number: int) -> None:
         job = next(self._rest[number], None)
         if job is not None:
-            heappush(self._heap, (self._challenge(job, self._now), number, job))
+            heappush(self._heap, (self._challenge(job, self._now), job.pending_key, number, job))
