@@ -10,10 +10,10 @@ that runs longer than it declared loses the privilege at that very instant.
 
 from __future__ import annotations
 
-from trainmaster.model.ports import JobView
+from trainmaster.model.ports import TIE_BITS, JobView
 from trainmaster.model.units import to_milli, to_ns
 from trainmaster.policies import Knob, Policy
-from trainmaster.policies.parts.ordering import LATEST, TIE_BITS, TIME_BITS, Order, by_submit
+from trainmaster.policies.parts.ordering import LATEST, TIME_BITS, Order, by_submit
 
 DEBUG, BATCH = 0, 1
 """The classes; the smaller goes first."""
