@@ -109,7 +109,7 @@ class Evict:
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
         self._expire(view)
-        self._refresh(view, ordering)
+        self._refresh(view, ordering, everything=not ordering.stable)
         improved = view.improved()
         if not improved and self._nothing_new(view, ordering):
             return
@@ -124,8 +124,7 @@ class Evict:
                 heads.drop()
                 continue
             view.start(job, allocation)
-            if not ordering.stable:
-                ordering.refresh(view)
+            self._refresh(view, ordering, everything=not ordering.stable)
             heads.advance()
             if surplus:
                 heads.restore()
@@ -203,7 +202,6 @@ class Evict:
         shared = view.capacity.shared_device(fraction, eligible) if fraction and need else None
         if fraction and shared is None:
             need += 1
-        self._refresh(view, ordering)
         self._parts_of(members, view)
         if need <= view.capacity.largest_node:
             needs = dict.fromkeys(self._weakest(view, ordering, need, challenge, eligible, 1), need)
@@ -293,10 +291,10 @@ class Evict:
 
     # -- the index ------------------------------------------------------------------------------
 
-    def _refresh(self, view: ClusterView, ordering: Ordering) -> None:
-        """Forget what is known of the nodes that were touched."""
+    def _refresh(self, view: ClusterView, ordering: Ordering, *, everything: bool) -> None:
+        """Forget what is known of the nodes that were touched, or of all."""
         touched = view.touched()
-        if not ordering.stable:
+        if everything:
             ordering.refresh(view)
             touched = set(range(len(view.cluster.nodes)))
         if touched:

@@ -9,7 +9,7 @@ below the other's level: equal tenants never take turns evicting each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from trainmaster.model.ports import ClusterView, JobView, Ordering
 from trainmaster.policies.parts.ordering import Order
@@ -39,7 +39,8 @@ class DominantShare(Order):
         self.uses_estimates = inner.uses_estimates
         self._allocated: Mapping[str, int] = {}
         self._weights: Mapping[str, float] = {}
-        self._levels: dict[str, int] = {}
+        self._holders: Collection[JobView] = ()
+        self._levels: dict[JobView, int] | None = None
 
     def pending_key(self, job: JobView, now: int) -> int:
         """The wrapped order's."""
@@ -48,12 +49,14 @@ class DominantShare(Order):
     def challenge(self, job: JobView, now: int) -> int:
         """(share of the tenant with this job running, the wrapped order's key)."""
         tenant = job.job.tenant
-        level = self._level(self._allocated.get(tenant, 0) + job.job.request.gpus, tenant)
+        level = self._level(self._allocated.get(tenant, 0) + job.gpus, tenant)
         return level << INNER_BITS | job.pending_key
 
     def running_key(self, job: JobView, now: int) -> int:
         """(share of the tenant up to this job, submission)."""
-        return self._levels.get(job.job.id, 0) << INNER_BITS | Order.pending_key(self, job, now)
+        if self._levels is None:
+            self._levels = self._work_out_levels()
+        return self._levels[job] << INNER_BITS | Order.pending_key(self, job, now)
 
     def next_change(self, job: JobView, now: int) -> int | None:
         """Levels are worked out when they are read."""
@@ -64,16 +67,19 @@ class DominantShare(Order):
         self.inner.finished(job, now)
 
     def refresh(self, view: ClusterView) -> None:
-        """Work out the levels of all jobs that hold GPUs."""
-        self._allocated, self._weights = view.allocated, view.weights
-        if not self.preemptive:
-            return
+        """Look at the shares as they are now; levels are worked out when one is asked for."""
+        self._allocated, self._weights, self._holders = view.allocated, view.weights, view.holders
+        self._levels = None
+
+    def _work_out_levels(self) -> dict[JobView, int]:
+        """For each job that holds GPUs, its tenant's share up to and including it."""
         totals: dict[str, int] = {}
-        self._levels = {}
-        for job in sorted(view.holders, key=lambda job: (job.job.submit, job.job.sequence)):
+        levels = {}
+        for job in sorted(self._holders, key=lambda job: (job.job.submit, job.job.sequence)):
             tenant = job.job.tenant
-            total = totals[tenant] = totals.get(tenant, 0) + job.job.request.gpus
-            self._levels[job.job.id] = self._level(total, tenant)
+            total = totals[tenant] = totals.get(tenant, 0) + job.gpus
+            levels[job] = self._level(total, tenant)
+        return levels
 
     def _level(self, milli: int, tenant: str) -> int:
         return int(milli * SCALE / self._weights.get(tenant, 1.0))
