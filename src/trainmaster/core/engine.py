@@ -181,6 +181,8 @@ class Engine:
             return
         if job.phase is not STOPPING:
             self.state.release(job, self.now)
+            assert job.allocation is not None
+            self.state.improve(job.allocation)
         job.cancelled = True
         self._actions.append(Kill(event.job_id))
 
