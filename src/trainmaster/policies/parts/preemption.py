@@ -12,7 +12,8 @@ from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 
 from trainmaster.model.allocation import Allocation, bits
-from trainmaster.model.ports import ClusterView, JobView, Ordering, PendingClass, Phase
+from trainmaster.model.job import Request
+from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering, PendingClass, Phase
 from trainmaster.model.units import GPU, SECOND
 from trainmaster.policies.parts.placement import Placement
 from trainmaster.policies.parts.queue import Heads, Merged
@@ -209,15 +210,17 @@ class Evict:
             needs = self._several(view, ordering, need, challenge, eligible)
         if not needs:
             return None, False
-        victims = self._minimal(view, ordering, needs, challenge)
-        shares = [share for victim in victims for share in _allocation(victim).shares]
+        victims = _needed(view.capacity, placement, request, self._enough(view, ordering, needs, challenge))
+        left: dict[int, int] = {}
         for victim in victims:
             view.preempt(victim)
-        nodes = _mask(list(needs)) | (1 << shared[0] if shared else 0)
-        allocation = placement.find(view.capacity, request, nodes=nodes)
+            for node, _, milli in _allocation(victim).shares:
+                left[node] = left.get(node, 0) + milli
+        allocation = placement.find(view.capacity, request)
         assert allocation is not None, "the victims don't make room"
-        freed = sum(share.milli for share in shares)
-        return allocation, freed > request.gpus or any(share.node not in needs for share in shares)
+        for node, _, milli in allocation.shares:
+            left[node] = left.get(node, 0) - milli
+        return allocation, any(milli > 0 for milli in left.values())
 
     def _several(
         self, view: ClusterView, ordering: Ordering, need: int, challenge: int, eligible: int
@@ -266,10 +269,10 @@ class Evict:
             heappush(heap, entry)
         return found
 
-    def _minimal(
+    def _enough(
         self, view: ClusterView, ordering: Ordering, needs: dict[int, int], challenge: int
     ) -> list[JobView]:
-        """Victims that free `needs`, weakest first; none of them superfluous."""
+        """Victims that free `needs`, weakest first."""
         free = {node: view.capacity.free_on(node) for node in needs}
         chosen: dict[JobView, int] = {}
         for node, need in needs.items():
@@ -280,14 +283,7 @@ class Evict:
                     chosen[job] = key
                     for where, gain in _gains(job, free):
                         free[where] += gain
-        strongest_first = sorted(chosen, key=chosen.__getitem__)
-        for job in strongest_first:
-            gains = _gains(job, free)
-            if all(free[node] - gain >= needs[node] for node, gain in gains):
-                del chosen[job]
-                for node, gain in gains:
-                    free[node] -= gain
-        return [job for job in reversed(strongest_first) if job in chosen]
+        return sorted(chosen, key=chosen.__getitem__, reverse=True)
 
     # -- the index ------------------------------------------------------------------------------
 
@@ -425,6 +421,29 @@ def _mask(nodes: list[int]) -> int:
 def _gains(job: JobView, nodes: Collection[int]) -> list[tuple[int, int]]:
     """(node, whole GPUs that the job holds there), for those of the given nodes."""
     return [(share.node, share.milli // GPU) for share in _allocation(job).shares if share.node in nodes]
+
+
+def _needed(
+    capacity: CapacityView, placement: Placement, request: Request, victims: list[JobView]
+) -> list[JobView]:
+    """Those of the victims, weakest first, without whom there is no room. Whoever is
+    stronger is spared first; one victim alone is needed, or there was room before."""
+    if len(victims) == 1:
+        return victims
+    trial = capacity.copy()
+    for victim in victims:
+        trial.give(_allocation(victim))
+    needed = []
+    for victim in reversed(victims):
+        allocation = _allocation(victim)
+        # On a node that is down nothing can be taken back.
+        if trial.fits(allocation):
+            trial.take(allocation)
+            if placement.find(trial, request) is not None:
+                continue
+            trial.give(allocation)
+        needed.append(victim)
+    return needed[::-1]
 
 
 def _allocation(job: JobView) -> Allocation:
