@@ -104,6 +104,15 @@ PAGES = [
 ]
 
 
+def test_the_readme_and_the_tour_are_among_them() -> None:
+    """A page without a mark would pass unseen."""
+    for name in ("README.md", "docs/tour.md"):
+        blocks = marked_blocks((ROOT / name).read_text(encoding="utf-8"))
+        commands_run = "\n".join(block.text for block in blocks if block.file is None)
+        assert "trainmaster trace synth" in commands_run and "trainmaster simulate" in commands_run
+        assert ROOT / name in PAGES
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_page(path: Path, tmp_path: Path) -> None:
     run_page(path.read_text(encoding="utf-8"), tmp_path)
