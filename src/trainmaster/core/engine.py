@@ -135,6 +135,8 @@ class Engine:
         speed = self.predictor.speed(job.job, job.allocation)
         self.state.run(job, self.now, speed, self.policy.min_run)
         self._set_timer(job)
+        if not self.policy.min_run and self.policy.ordering.preemptive and self.now > job.started_at:
+            self._ask = True  # nobody could displace it while it was starting
 
     def _stopped(self, event: Stopped) -> None:
         job = self._known(event.job_id)
@@ -216,6 +218,8 @@ class Engine:
             if self._estimates and not self.predictor.exact and job.remaining(self.now) == 0:
                 job.estimate = self.predictor.predict(job.job, job.attained(self.now), self.now)
             self.state.rekey(job, self.now)
+            assert job.allocation is not None
+            self.state.improve(job.allocation)
             self._set_timer(job)
         self._ask = True
 

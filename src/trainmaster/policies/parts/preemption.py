@@ -334,14 +334,15 @@ class Evict:
         now = view.now
         expired = [job for job, until in self._protected.items() if until <= now]
         for job in expired:
-            if job.phase is STARTING or job.protected_until > now:
+            if job.phase is STARTING:
                 # It begins later than it was asked to, and is protected from then on.
-                min_run = job.protected_until - job.started_at
-                self._protected[job] = max(job.protected_until, now + max(min_run, SECOND))
-                continue
-            del self._protected[job]
-            if job.allocation is not None:
-                view.improve(job.allocation)
+                self._protected[job] = now + max(job.protected_until - job.started_at, SECOND)
+            elif job.protected_until > now:
+                self._protected[job] = job.protected_until
+            else:
+                del self._protected[job]
+                if job.allocation is not None:
+                    view.improve(job.allocation)
 
     def _wake(self, view: ClusterView, ordering: Ordering) -> None:
         """Ask again when a weaker job than a blocked one loses its protection."""
