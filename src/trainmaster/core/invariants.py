@@ -53,7 +53,8 @@ def _check_accounts(state: State) -> None:
         if job.allocation is None:
             continue
         tenant = job.job.tenant
-        allocated[tenant] = allocated.get(tenant, 0) + job.allocation.milli
+        if job.phase is not Phase.STOPPING:
+            allocated[tenant] = allocated.get(tenant, 0) + job.allocation.milli
         for share in job.allocation.shares:
             on_node[share.node].add(name)
     for tenant in allocated.keys() | state.allocated.keys():

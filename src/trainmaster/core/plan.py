@@ -120,7 +120,7 @@ class View:
 
     @property
     def allocated(self) -> Mapping[str, int]:
-        """Milli-GPUs held or promised by tenant."""
+        """Milli-GPUs of the holders by tenant."""
         return self._state.allocated
 
     # -- steps ------------------------------------------------------------------------

@@ -220,13 +220,14 @@ class State:
         job.allocation = allocation
         job.ticket = NO_TICKET
         job.phase = NOMINATED
-        self.holders[job.job.id] = job
-        self._account(job, allocation, allocation.milli)
+        for share in allocation.shares:
+            self.by_node[share.node][job.job.id] = job
+        self._hold(job)
         self.touch(allocation)
 
     def unclaim(self, job: JobState, now: int) -> None:
         """Take the promise back: the job waits again, as if nothing had happened."""
-        del self.holders[job.job.id]
+        self._unhold(job)
         allocation = self._drop(job)
         self.capacity.give(allocation)
         self.improve(allocation)
@@ -275,7 +276,7 @@ class State:
         self.capacity.give(job.allocation)
         self.capacity.hold(job.allocation)
         self.touch(job.allocation)
-        del self.holders[job.job.id]
+        self._unhold(job)
 
     def unrelease(self, job: JobState, since: int, time_run: int, progress: int) -> None:
         """Undo `release` within the same decision."""
@@ -285,7 +286,8 @@ class State:
         self.touch(job.allocation)
         job.phase = RUNNING
         job.running_since, job.time_run, job.progress = since, time_run, progress
-        self.running[job.job.id] = self.holders[job.job.id] = job
+        self.running[job.job.id] = job
+        self._hold(job)
         if self.order is not None:
             self.order.add(job)
 
@@ -296,11 +298,12 @@ class State:
         nominated = job.phase is NOMINATED
         if job.phase is RUNNING:
             self._leave_running(job)
+        if not stopping:
+            self._unhold(job)
         allocation = self._drop(job)
         if stopping:
             self.capacity.unhold(allocation)
         else:
-            del self.holders[job.job.id]
             self.capacity.give(allocation)
             self.improve(allocation)
         if not nominated:
@@ -323,19 +326,21 @@ class State:
         if self.order is not None:
             self.order.remove(job)
 
+    def _hold(self, job: JobState) -> None:
+        """The job counts among the holders, its GPUs among its tenant's."""
+        tenant = job.job.tenant
+        self.holders[job.job.id] = job
+        self.allocated[tenant] = self.allocated.get(tenant, 0) + job.gpus
+
+    def _unhold(self, job: JobState) -> None:
+        """The job is stopping or gone: neither it nor its GPUs count any more."""
+        del self.holders[job.job.id]
+        self.allocated[job.job.tenant] -= job.gpus
+
     def _drop(self, job: JobState) -> Allocation:
         allocation = job.allocation
         assert allocation is not None
         job.allocation = None
-        self._account(job, allocation, -allocation.milli)
-        return allocation
-
-    def _account(self, job: JobState, allocation: Allocation, milli: int) -> None:
-        tenant = job.job.tenant
-        self.allocated[tenant] = self.allocated.get(tenant, 0) + milli
-        name = job.job.id
         for share in allocation.shares:
-            if milli > 0:
-                self.by_node[share.node][name] = job
-            else:
-                self.by_node[share.node].pop(name, None)
+            self.by_node[share.node].pop(job.job.id, None)
+        return allocation

@@ -280,7 +280,7 @@ class ClusterView(PlanView, Protocol):
 
     @property
     def allocated(self) -> Mapping[str, int]:
-        """Milli-GPUs held or promised by tenant."""
+        """Milli-GPUs of the `holders` by tenant."""
         ...
 
     @property

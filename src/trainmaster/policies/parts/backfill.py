@@ -48,7 +48,8 @@ class Blocking:
         if blocker is None or blocker.phase is not Phase.PENDING or not ordering.stable:
             return False
         heads = (members.head() for members in view.fresh)
-        return all(head is None or head.pending_key >= blocker.pending_key for head in heads)
+        # The blocker itself is fresh when it accepts any nodes from now on.
+        return all(head is None or head.pending_key > blocker.pending_key for head in heads)
 
 
 class Greedy:
@@ -92,18 +93,18 @@ class Easy:
         if head is None or not self._candidates(view):
             return
         shadow, later = reservation(view, head, relaxed, placement)
-        for job in self._in_order(view, head):
+        for job, relaxed in self._in_order(view, head):
             request = job.job.request
             if not capacity.free_milli:
                 return
             if request.gpus > capacity.free_milli:
                 continue
             if job.expected_end(now) <= shadow:
-                allocation = placement.find(capacity, request)
+                allocation = placement.find(capacity, request, relaxed=relaxed)
                 if allocation is not None:
                     view.start(job, allocation)
                 continue
-            allocation = find_in_both(capacity, later, job, placement)
+            allocation = find_in_both(capacity, later, job, relaxed, placement)
             if allocation is not None:
                 view.start(job, allocation)
                 later.take(allocation)
@@ -114,16 +115,17 @@ class Easy:
         return free > 0 and any(members.request.gpus <= free for members in view.pending_classes)
 
     @staticmethod
-    def _in_order(view: ClusterView, head: JobView) -> list[JobView]:
+    def _in_order(view: ClusterView, head: JobView) -> list[tuple[JobView, bool]]:
+        """(job, whether it is relaxed)."""
         free = view.capacity.free_milli
         jobs = [
-            job
+            (job, members.relaxed)
             for members in view.pending_classes
             if members.request.gpus <= free
             for job in members.ordered()
             if job is not head
         ]
-        jobs.sort(key=lambda job: job.pending_key)
+        jobs.sort(key=lambda entry: entry[0].pending_key)
         return jobs
 
 
@@ -143,17 +145,17 @@ class Conservative:
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
         jobs = self._first(view, ordering)
-        if not jobs or min(job.job.request.gpus for job in jobs) > view.capacity.free_milli:
+        smallest = min((job.gpus for job, _ in jobs), default=0)
+        if not jobs or smallest > view.capacity.free_milli:
             return
         profile = Profile(view)
-        smallest = min(job.gpus for job in jobs)
-        for job in jobs:
+        for job, relaxed in jobs:
             if profile.free_now < smallest:
                 return
             length = max(1, job.remaining(view.now))
             at = profile.earliest(job.gpus, length)
             if at == view.now:
-                allocation = placement.find(view.capacity, job.job.request)
+                allocation = placement.find(view.capacity, job.job.request, relaxed=relaxed)
                 if allocation is not None:
                     view.start(job, allocation)
                 else:
@@ -162,11 +164,12 @@ class Conservative:
             if at is not None:
                 profile.reserve(job.gpus, at, at + length)
 
-    def _first(self, view: ClusterView, ordering: Ordering) -> list[JobView]:
+    def _first(self, view: ClusterView, ordering: Ordering) -> list[tuple[JobView, bool]]:
+        """(job, whether it is relaxed), as many as get a reservation."""
         merged = Merged(view, ordering)
-        jobs: list[JobView] = []
+        jobs: list[tuple[JobView, bool]] = []
         while merged.key is not None and len(jobs) < self.depth:
-            jobs.append(merged.job)
+            jobs.append((merged.job, merged.relaxed))
             merged.advance()
         return jobs
 
@@ -267,12 +270,12 @@ def reservation(
 
 
 def find_in_both(
-    capacity: CapacityView, later: CapacityView, job: JobView, placement: Placement
+    capacity: CapacityView, later: CapacityView, job: JobView, relaxed: bool, placement: Placement
 ) -> Allocation | None:
     """GPUs that are free now and are still left over at the reservation."""
     nodes = EVERYWHERE
     while True:
-        allocation = placement.find(capacity, job.job.request, nodes=nodes)
+        allocation = placement.find(capacity, job.job.request, relaxed=relaxed, nodes=nodes)
         if allocation is None or later.fits(allocation):
             return allocation
         for share in allocation.shares:

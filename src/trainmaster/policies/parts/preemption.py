@@ -117,9 +117,9 @@ class Evict:
         heads = Heads(view, ordering, self._still_blocked(view, ordering, placement, improved))
         while (job := heads.first()) is not None:
             members = heads.members
-            allocation = placement.find(view.capacity, members.request, relaxed=members.relaxed)
-            surplus = False
-            if allocation is None:
+            room = placement.find(view.capacity, members.request, relaxed=members.relaxed)
+            allocation, surplus = room, False
+            if room is None:
                 allocation, surplus = self._displace(view, ordering, placement, job, members)
             if allocation is None:
                 heads.drop()
@@ -127,6 +127,8 @@ class Evict:
             view.start(job, allocation)
             self._refresh(view, ordering, everything=not ordering.stable)
             heads.advance()
+            if room is None and not ordering.stable:
+                heads.rank()
             if surplus:
                 heads.restore()
         self._blocked = heads.dropped
@@ -334,11 +336,8 @@ class Evict:
         now = view.now
         expired = [job for job, until in self._protected.items() if until <= now]
         for job in expired:
-            if job.phase is STARTING:
-                # It begins later than it was asked to, and is protected from then on.
-                self._protected[job] = now + max(job.protected_until - job.started_at, SECOND)
-            elif job.protected_until > now:
-                self._protected[job] = job.protected_until
+            if job.phase is STARTING or job.protected_until > now:
+                self._protected[job] = _protected_until(job, now)
             else:
                 del self._protected[job]
                 if job.allocation is not None:
@@ -389,9 +388,9 @@ class Victims:
             phase = job.phase
             if phase is not RUNNING and phase is not STARTING:
                 continue
-            if job.protected_until > now:
-                protected[job] = job.protected_until
-            elif phase is RUNNING and job.job.request.preemptible:
+            if phase is STARTING or job.protected_until > now:
+                protected[job] = _protected_until(job, now)
+            elif job.job.request.preemptible:
                 milli, shares = job.gpus, _allocation(job).shares
                 if len(shares) > 1:
                     milli = sum(share.milli for share in shares if share.node == node)
@@ -409,6 +408,14 @@ class Victims:
 
 
 RUNNING, STARTING = Phase.RUNNING, Phase.STARTING
+
+
+def _protected_until(job: JobView, now: int) -> int:
+    """Until when the job may not be stopped, at least; one that is still starting later than
+    it was asked to will be protected from its start on."""
+    if job.protected_until > now:
+        return job.protected_until
+    return now + max(job.protected_until - job.started_at, SECOND)
 
 
 def _key(victim: tuple[int, JobView, int]) -> int:

@@ -78,6 +78,12 @@ class Heads:
         if job is not None:
             self.dropped[members] = job
 
+    def rank(self) -> None:
+        """Work out all keys anew: they can also become smaller, when running jobs are stopped."""
+        heads = [(number, members, members.head()) for _, number, members in self._heap]
+        self._heap = [(self._key(job), number, members) for number, members, job in heads if job is not None]
+        heapify(self._heap)
+
     def restore(self) -> None:
         """GPUs have become free beyond what was needed: dropped classes count again."""
         for members in self.dropped:
@@ -104,7 +110,8 @@ class Merged:
         self._now, self._challenge = view.now, ordering.challenge
         self._heap: list[tuple[int, int, int, JobView]] = []
         self._rest = []
-        for number, members in enumerate(view.pending_classes):
+        self._classes = list(view.pending_classes)
+        for number, members in enumerate(self._classes):
             jobs = iter(members)
             self._rest.append(jobs)
             self._push(number)
@@ -114,6 +121,11 @@ class Merged:
     def job(self) -> JobView:
         """The first job; its key is `key` (None at the end)."""
         return self._heap[0][3]
+
+    @property
+    def relaxed(self) -> bool:
+        """Whether the first job accepts any nodes."""
+        return self._classes[self._heap[0][2]].relaxed
 
     def advance(self) -> None:
         """On to the next job."""

@@ -56,7 +56,7 @@ class DominantShare(Order):
         """(share of the tenant up to this job, submission)."""
         if self._levels is None:
             self._levels = self._work_out_levels()
-        return self._levels[job] << INNER_BITS | Order.pending_key(self, job, now)
+        return self._levels.get(job, 0) << INNER_BITS | Order.pending_key(self, job, now)
 
     def next_change(self, job: JobView, now: int) -> int | None:
         """Levels are worked out when they are read."""
