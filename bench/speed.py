@@ -24,9 +24,6 @@ WEEKS = "philly_2017_82k"
 POLICIES = {"fifo": 3.0, "srtf": 10.0, "las": 15.0}
 """CPU seconds that each may take on 82,247 jobs and 504 GPUs."""
 
-TENFOLD = ("fifo", "srtf")
-"""Replayed on ten times the jobs too: one that leaves running jobs alone, one that doesn't."""
-
 LOOP = "the same, over a bare heapq loop of as many events (bench/support.py)"
 
 
@@ -57,7 +54,7 @@ def _on_63(policy: str, *options: str, copies: int = 1) -> Replay:
 
 def add_growth(suite: Suite) -> None:
     """Ten times the jobs; twice and four times the nodes under the same load."""
-    for policy in TENFOLD:
+    for policy in POLICIES:
         one, ten = _on_63(policy), _on_63(policy, copies=10)
         suite.row(f"growth-10x-{policy}", "x", f"CPU time of {ten.how} over that of one copy", target=12.0)(
             _cpu_ratio(ten, one)
