@@ -1,7 +1,7 @@
 """Against a real testbed: 400 jobs on 8 nodes x 8 V100, as the authors of Muri ran them.
 
-Muri (Zhao et al., SIGCOMM 2022) decides every 360 s; starting a job costs 30 s. That
-holds for first starts too: in the published records the jobs that started exactly once
+In the records of Muri (Zhao et al., SIGCOMM 2022) jobs start at multiples of 360 s, and
+starting costs 30 s. That holds for first starts too: the jobs that started exactly once
 ran a median of 28.6 s (SRTF), 32.7 s (SRSF) and 29.3 s (Tiresias) longer than their
 duration. Jobs ran 5.3 % longer than their nominal duration over all; both readings, with
 and without that, are reported. Nothing is fitted. The notes give the mean JCT by size
