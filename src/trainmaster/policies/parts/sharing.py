@@ -20,6 +20,9 @@ SCALE = 1 << 20
 INNER_BITS = 192
 """Bits that hold the wrapped order's key."""
 
+BEHIND = 1 << INNER_BITS - 1
+"""Puts waiting jobs behind the running ones of the same share."""
+
 
 class DominantShare(Order):
     """Smallest share (GPUs held / weight) first, then the wrapped order.
@@ -47,10 +50,11 @@ class DominantShare(Order):
         return self.inner.pending_key(job, now)
 
     def challenge(self, job: JobView, now: int) -> int:
-        """(share of the tenant with this job running, the wrapped order's key)."""
+        """(share of the tenant with this job running, the wrapped order's key): behind every
+        running job of the same share."""
         tenant = job.job.tenant
         level = self._level(self._allocated.get(tenant, 0) + job.gpus, tenant)
-        return level << INNER_BITS | job.pending_key
+        return (level << INNER_BITS) + BEHIND + job.pending_key
 
     def running_key(self, job: JobView, now: int) -> int:
         """(share of the tenant up to this job, submission)."""
