@@ -110,6 +110,10 @@ class NodeCapacity:
         """
         if not self.fits(allocation):
             raise PolicyError(self._conflict(allocation))
+        self.take_back(allocation)
+
+    def take_back(self, allocation: Allocation) -> None:
+        """Undo `give`, on nodes that are down too."""
         for node, devices, milli in allocation.shares:
             if milli < GPU and devices & ~self.free[node]:
                 self._resize_shared(node, devices, -milli)
@@ -117,7 +121,8 @@ class NodeCapacity:
                 self._set_free(node, self.free[node] ^ devices)
                 if milli < GPU:
                     insort(self._shared, (GPU - milli, node, devices.bit_length() - 1))
-        self.free_milli -= allocation.milli
+            if self._up >> node & 1:
+                self.free_milli -= milli
 
     def give(self, allocation: Allocation) -> None:
         """Count these GPUs as free again (on a node that is down: once it is back)."""
@@ -284,6 +289,10 @@ class PoolCapacity:
             raise PolicyError(
                 f"the pool has {self.free_milli / GPU:g} GPUs free, not the {allocation.milli / GPU:g} asked"
             )
+        self.free_milli -= allocation.milli
+
+    def take_back(self, allocation: Allocation) -> None:
+        """Undo `give`."""
         self.free_milli -= allocation.milli
 
     def give(self, allocation: Allocation) -> None:

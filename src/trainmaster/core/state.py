@@ -282,7 +282,7 @@ class State:
         """Undo `release` within the same decision."""
         assert job.allocation is not None
         self.capacity.unhold(job.allocation)
-        self.capacity.take(job.allocation)
+        self.capacity.take_back(job.allocation)
         self.touch(job.allocation)
         job.phase = RUNNING
         job.running_since, job.time_run, job.progress = since, time_run, progress
