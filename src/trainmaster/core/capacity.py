@@ -102,6 +102,32 @@ class NodeCapacity:
                 return False
         return True
 
+    def fault(self, allocation: Allocation, request: Request) -> str:
+        """What makes these GPUs impossible for the request, whatever is free; "" = nothing."""
+        eligible = self.eligible(request) | ~self._up
+        size = self.size
+        if len(allocation.shares) == 1:
+            node, devices, milli = allocation.shares[0]
+            if devices.bit_count() * GPU == milli == allocation.milli and 0 <= node < len(size):
+                if eligible >> node & 1 and not devices >> size[node]:
+                    return ""  # the usual case, quickly
+        if sum(share.milli for share in allocation.shares) != allocation.milli:
+            return f"its shares are not {allocation.milli / GPU:g} GPUs together"
+        taken: dict[int, int] = {}
+        for node, devices, milli in allocation.shares:
+            if not 0 <= node < len(size):
+                return f"there is no node {node}"
+            name = self._cluster.nodes[node].name
+            whole = milli % GPU == 0 and devices.bit_count() * GPU == milli
+            if not (whole or (0 < milli < GPU and devices.bit_count() == 1)) or devices >> size[node]:
+                return f"devices {devices:#x} of node {name} are not {milli / GPU:g} of its GPUs"
+            if taken.get(node, 0) & devices:
+                return f"a GPU of node {name} is named twice"
+            if not eligible >> node & 1:
+                return f"node {name} has GPUs of type {self._cluster.nodes[node].gpu_type!r}"
+            taken[node] = taken.get(node, 0) | devices
+        return ""
+
     def take(self, allocation: Allocation) -> None:
         """Count these GPUs as used.
 
@@ -220,7 +246,7 @@ class NodeCapacity:
                     f"node {name} has {free.bit_count()} whole GPUs free (devices {free:#x}), "
                     f"not the {share.milli / GPU:g} asked (devices {share.devices:#x})"
                 )
-        return "the allocation names a GPU twice"
+        raise AssertionError("every share is free")
 
 
 class PoolCapacity:
@@ -278,6 +304,12 @@ class PoolCapacity:
     def fits(self, allocation: Allocation) -> bool:
         """Whether that many milli-GPUs are free."""
         return allocation.milli <= self.free_milli
+
+    def fault(self, allocation: Allocation, request: Request) -> str:
+        """What makes the allocation impossible, whatever is free; "" = nothing."""
+        shares = allocation.shares
+        sound = len(shares) == 1 and shares[0].node == 0 and shares[0].milli == allocation.milli
+        return "" if sound else "in a pool all GPUs are on node 0"
 
     def take(self, allocation: Allocation) -> None:
         """Count as used.

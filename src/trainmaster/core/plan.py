@@ -129,8 +129,8 @@ class View:
         """Promise `allocation` to a pending job; it starts as soon as it is empty.
 
         Raises:
-            PolicyError: the job isn't pending, the GPUs aren't free, or their number
-                isn't what the job asks for.
+            PolicyError: the job isn't pending, the GPUs aren't free, or they aren't what
+                the job asks for.
         """
         state = self._own(job)
         if state.phase is not PENDING:
@@ -138,6 +138,9 @@ class View:
         asked = state.job.request.gpus
         if allocation.milli != asked:
             raise self._error(state, f"asks {asked / GPU:g} GPUs and was given {allocation.milli / GPU:g}")
+        fault = self.capacity.fault(allocation, state.job.request)
+        if fault:
+            raise self._error(state, fault)
         try:
             self._state.claim(state, allocation)
         except PolicyError as error:

@@ -84,7 +84,7 @@ class Noisy(Base):
         self._seed = seed
 
     def predict(self, job: Job, attained: int, now: int) -> Estimate:
-        """Truth x exp(N(0, sigma)); past it, half as much again as it has run."""
+        """Truth x exp(N(0, sigma)); past it, twice what it has run."""
         # A generator per job makes the error independent of the order of questions.
         draw = random.Random(zlib.crc32(job.id.encode()) << 32 | self._seed).gauss(0.0, self._sigma)
         return Estimate(overrun(round(self._duration(job) * math.exp(draw)), attained), self._sigma)
@@ -117,7 +117,8 @@ class History(Base):
     evidence: from the general to the particular, each level's mean is pulled towards the
     level's above by `PRIOR_STRENGTH` imaginary jobs. The first job of all is expected to
     take `FIRST_GUESS`. A job that has outlived its estimate is expected to take the
-    median of the same distribution given that it has run so long.
+    median of the same distribution given that it has run so long, and at least twice that
+    time, so that a long job is not estimated anew again and again.
     """
 
     FIRST_GUESS = 1_200 * SECOND
@@ -128,16 +129,15 @@ class History(Base):
     def __init__(self, speed: Speed = reference_speed) -> None:
         super().__init__(speed)
         self._groups: dict[tuple[str, ...], list[float]] = {}
+        self._of_kind: dict[tuple[str, str, int], list[list[float]]] = {}
 
     def predict(self, job: Job, attained: int, now: int) -> Estimate:
         """Median and log-spread of the run time of similar jobs."""
         mean, variance = math.log(self.FIRST_GUESS), self.FIRST_SPREAD**2
         prior = self.PRIOR_STRENGTH
-        for name in self._names(job):
-            group = self._groups.get(name)
-            if group is None:
+        for weight, total, squares in self._similar(job):
+            if not weight:
                 continue
-            weight, total, squares = group
             own_mean = total / weight
             own_variance = max(0.0, squares / weight - own_mean * own_mean)
             share = weight / (weight + prior)
@@ -147,7 +147,7 @@ class History(Base):
         spread = max(0.05, math.sqrt(variance))
         total_ns = round(math.exp(mean))
         if attained >= total_ns:
-            total_ns = max(_median_beyond(attained, mean, spread), overrun(0, attained, 1.05))
+            total_ns = max(_median_beyond(attained, mean, spread), overrun(0, attained))
         if job.declared is not None and attained < job.declared:
             total_ns = min(total_ns, job.declared)
         return Estimate(total_ns, spread)
@@ -155,11 +155,19 @@ class History(Base):
     def observe(self, job: Job, run_time: int, now: int) -> None:
         """Take a finished job into all its groups."""
         value = math.log(max(run_time, SECOND))
-        for name in self._names(job):
-            group = self._groups.setdefault(name, [0.0, 0.0, 0.0])
+        for group in self._similar(job):
             group[0] = group[0] * self.FORGET + 1.0
             group[1] = group[1] * self.FORGET + value
             group[2] = group[2] * self.FORGET + value * value
+
+    def _similar(self, job: Job) -> list[list[float]]:
+        """(weight, sum, sum of squares) of the job's groups, the general ones first."""
+        kind = (job.tenant, job.user, job.request.gpus)
+        groups = self._of_kind.get(kind)
+        if groups is None:
+            names = self._names(job)
+            groups = self._of_kind[kind] = [self._groups.setdefault(n, [0.0, 0.0, 0.0]) for n in names]
+        return groups
 
     @staticmethod
     def _names(job: Job) -> list[tuple[str, ...]]:
@@ -172,13 +180,13 @@ class History(Base):
         return names
 
 
-def overrun(total: int, attained: int, factor: float = 1.5) -> int:
-    """`total`, or a multiple of the attained time once that has passed it.
+def overrun(total: int, attained: int) -> int:
+    """`total`, or twice the attained time once that has passed it.
 
     >>> overrun(100, 40), overrun(100, 100)
-    (100, 150)
+    (100, 200)
     """
-    return total if attained < total else max(round(attained * factor), attained + 1)
+    return total if attained < total else max(2 * attained, 1)
 
 
 def _median_beyond(attained: int, mean: float, spread: float) -> int:

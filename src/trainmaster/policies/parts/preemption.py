@@ -9,14 +9,14 @@ that turn out superfluous are given back.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from heapq import heappop, heappush
 
 from trainmaster.model.allocation import Allocation, bits
 from trainmaster.model.job import Request
 from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering, PendingClass, Phase
-from trainmaster.model.units import GPU, SECOND
+from trainmaster.model.units import GPU
 from trainmaster.policies.parts.placement import Placement
 from trainmaster.policies.parts.queue import Heads, Merged
+from trainmaster.policies.parts.victims import VictimIndex, Victims, allocation_of
 
 
 class GreedyWalk:
@@ -87,21 +87,12 @@ def _may_stop(job: JobView, now: int) -> bool:
 class Evict:
     """Fewest, weakest victims, by node.
 
-    For each node the jobs that may be stopped are kept in order of running key, with the
-    *threshold* for each number of GPUs: the key of the strongest job that must go to free
-    them, weakest first. The node with the weakest threshold is taken from one heap per
-    number of GPUs; both are refreshed lazily, for nodes that were touched.
-
     A class that found no room is not tried again before its first job changes or a node that
     improved could help it: with time alone, waiting jobs never gain on running ones.
     """
 
     def __init__(self) -> None:
-        self._victims: dict[int, Victims] = {}
-        self._heaps: dict[int, list[tuple[int, int, int]]] = {}
-        self._stale: dict[int, set[int]] = {}
-        self._versions: dict[int, int] = {}
-        self._protected: dict[JobView, int] = {}
+        self._index = VictimIndex()
         self._blocked: dict[PendingClass, JobView] = {}
         self._next_wake: int | None = None
         self._parts: dict[PendingClass, tuple[int, ...]] = {}
@@ -109,12 +100,19 @@ class Evict:
 
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
-        self._expire(view)
-        self._refresh(view, ordering, everything=not ordering.stable)
-        improved = view.improved()
+        if not self._blocked and not view.fresh:
+            return
+        improved = self._index.begin(view, ordering)
         if not improved and self._nothing_new(view, ordering):
             return
-        heads = Heads(view, ordering, self._still_blocked(view, ordering, placement, improved))
+        blocked = self._still_blocked(view, ordering, placement, improved)
+        if len(blocked) < len(self._blocked) or any(members not in blocked for members in view.fresh):
+            heads = Heads(view, ordering, blocked)
+            self._walk(view, ordering, placement, heads)
+            self._blocked = heads.dropped
+        self._wake(view, ordering)
+
+    def _walk(self, view: ClusterView, ordering: Ordering, placement: Placement, heads: Heads) -> None:
         while (job := heads.first()) is not None:
             members = heads.members
             room = placement.find(view.capacity, members.request, relaxed=members.relaxed)
@@ -125,14 +123,21 @@ class Evict:
                 heads.drop()
                 continue
             view.start(job, allocation)
-            self._refresh(view, ordering, everything=not ordering.stable)
+            self._index.refresh()
             heads.advance()
             if room is None and not ordering.stable:
                 heads.rank()
             if surplus:
                 heads.restore()
-        self._blocked = heads.dropped
-        self._wake(view, ordering)
+
+    def _wake(self, view: ClusterView, ordering: Ordering) -> None:
+        """Ask again when a weaker job than a blocked one loses its protection."""
+        self._next_wake = None
+        if self._blocked:
+            strongest = min(ordering.challenge(job, view.now) for job in self._blocked.values())
+            self._next_wake = self._index.next_release(strongest)
+            if self._next_wake is not None:
+                view.wake(self._next_wake)
 
     # -- what need not be tried -------------------------------------------------------------
 
@@ -150,7 +155,7 @@ class Evict:
         # Under spread a gang takes its GPUs from any nodes, one here and one there.
         if not ordering.stable or placement.name != "pack":
             return {}
-        nodes = [self._on(view, ordering, node) for node in improved]
+        nodes = [self._index.on(node) for node in improved]
         now = view.now
         blocked = {}
         for members, head in self._blocked.items():
@@ -166,8 +171,7 @@ class Evict:
             return True
         for part in self._parts_of(members, view):
             for victims in nodes:
-                index = part - victims.free - 1
-                if index < 0 or (index < len(victims.thresholds) and victims.thresholds[index] > challenge):
+                if victims.offers(part, challenge):
                     return True
         return False
 
@@ -207,16 +211,16 @@ class Evict:
             need += 1
         self._parts_of(members, view)
         if need <= view.capacity.largest_node:
-            needs = dict.fromkeys(self._weakest(view, ordering, need, challenge, eligible, 1), need)
+            needs = dict.fromkeys(self._index.weakest(need, challenge, eligible, 1), need)
         else:
-            needs = self._several(view, ordering, need, challenge, eligible)
+            needs = self._several(view, need, challenge, eligible)
         if not needs:
             return None, False
-        victims = _needed(view.capacity, placement, request, self._enough(view, ordering, needs, challenge))
+        victims = _needed(view.capacity, placement, request, self._enough(view, needs, challenge))
         left: dict[int, int] = {}
         for victim in victims:
             view.preempt(victim)
-            for node, _, milli in _allocation(victim).shares:
+            for node, _, milli in allocation_of(victim).shares:
                 left[node] = left.get(node, 0) + milli
         allocation = placement.find(view.capacity, request)
         assert allocation is not None, "the victims don't make room"
@@ -224,9 +228,7 @@ class Evict:
             left[node] = left.get(node, 0) - milli
         return allocation, any(milli > 0 for milli in left.values())
 
-    def _several(
-        self, view: ClusterView, ordering: Ordering, need: int, challenge: int, eligible: int
-    ) -> dict[int, int]:
+    def _several(self, view: ClusterView, need: int, challenge: int, eligible: int) -> dict[int, int]:
         """Whole nodes and a remainder: GPUs needed by node, or nothing."""
         capacity = view.capacity
         largest = capacity.largest_node
@@ -235,7 +237,7 @@ class Evict:
         chosen = bits(capacity.whole & full_size)[:count]
         if len(chosen) < count:
             others = full_size & ~_mask(chosen)
-            chosen += self._weakest(view, ordering, largest, challenge, others, count - len(chosen))
+            chosen += self._index.weakest(largest, challenge, others, count - len(chosen))
         if len(chosen) < count:
             return {}
         needs = dict.fromkeys(chosen, largest)
@@ -245,40 +247,18 @@ class Evict:
                 node for free in range(rest, largest + 1) for node in bits(capacity.with_free[free] & others)
             )
             node = next(room, None)
-            last = [node] if node is not None else self._weakest(view, ordering, rest, challenge, others, 1)
+            last = [node] if node is not None else self._index.weakest(rest, challenge, others, 1)
             if not last:
                 return {}
             needs[last[0]] = rest
         return needs
 
-    def _weakest(
-        self, view: ClusterView, ordering: Ordering, gpus: int, challenge: int, eligible: int, count: int
-    ) -> list[int]:
-        """Up to `count` nodes where freeing `gpus` costs the weakest jobs, all of them
-        weaker than `challenge`."""
-        heap = self._heap(view, ordering, gpus)
-        found: list[int] = []
-        kept: list[tuple[int, int, int]] = []
-        while heap and len(found) < count and -heap[0][0] > challenge:
-            entry = heappop(heap)
-            _, node, version = entry
-            if version != self._versions[node]:
-                continue
-            kept.append(entry)
-            if eligible >> node & 1:
-                found.append(node)
-        for entry in kept:
-            heappush(heap, entry)
-        return found
-
-    def _enough(
-        self, view: ClusterView, ordering: Ordering, needs: dict[int, int], challenge: int
-    ) -> list[JobView]:
+    def _enough(self, view: ClusterView, needs: dict[int, int], challenge: int) -> list[JobView]:
         """Victims that free `needs`, weakest first."""
         free = {node: view.capacity.free_on(node) for node in needs}
         chosen: dict[JobView, int] = {}
         for node, need in needs.items():
-            for key, job, _ in self._on(view, ordering, node).jobs:
+            for key, job, _ in self._index.on(node).jobs:
                 if free[node] >= need or key <= challenge:
                     break
                 if job not in chosen:
@@ -287,140 +267,6 @@ class Evict:
                         free[where] += gain
         return sorted(chosen, key=chosen.__getitem__, reverse=True)
 
-    # -- the index ------------------------------------------------------------------------------
-
-    def _refresh(self, view: ClusterView, ordering: Ordering, *, everything: bool) -> None:
-        """Forget what is known of the nodes that were touched, or of all."""
-        touched = view.touched()
-        if everything:
-            ordering.refresh(view)
-            touched = set(range(len(view.cluster.nodes)))
-        if touched:
-            self._forget(touched)
-
-    def _forget(self, nodes: set[int]) -> None:
-        versions = self._versions
-        for node in nodes:
-            self._victims.pop(node, None)
-            versions[node] = versions.get(node, 0) + 1
-        for stale in self._stale.values():
-            stale |= nodes
-
-    def _heap(self, view: ClusterView, ordering: Ordering, gpus: int) -> list[tuple[int, int, int]]:
-        nodes = len(view.cluster.nodes)
-        heap = self._heaps.setdefault(gpus, [])
-        stale = self._stale.setdefault(gpus, set(range(nodes)))
-        if not stale:
-            return heap
-        if len(heap) > 8 * nodes + 64:
-            heap.clear()
-            stale.update(range(nodes))
-        for node in stale:
-            victims = self._on(view, ordering, node)
-            index = gpus - victims.free - 1
-            if 0 <= index < len(victims.thresholds):
-                heappush(heap, (-victims.thresholds[index], node, self._versions.setdefault(node, 0)))
-        stale.clear()
-        return heap
-
-    def _on(self, view: ClusterView, ordering: Ordering, node: int) -> Victims:
-        known = self._victims.get(node)
-        if known is None:
-            known = self._victims[node] = Victims(view, ordering, node, self._protected)
-        return known
-
-    # -- protection -----------------------------------------------------------------------------
-
-    def _expire(self, view: ClusterView) -> None:
-        """Look again at the nodes of jobs whose protection is over."""
-        now = view.now
-        expired = [job for job, until in self._protected.items() if until <= now]
-        for job in expired:
-            if job.phase is STARTING or job.protected_until > now:
-                self._protected[job] = _protected_until(job, now)
-            else:
-                del self._protected[job]
-                if job.allocation is not None:
-                    view.improve(job.allocation)
-
-    def _wake(self, view: ClusterView, ordering: Ordering) -> None:
-        """Ask again when a weaker job than a blocked one loses its protection."""
-        self._next_wake = None
-        if not self._blocked or not self._protected:
-            return
-        now = view.now
-        strongest = min(ordering.challenge(job, now) for job in self._blocked.values())
-        ends = [
-            until
-            for job, until in self._protected.items()
-            if until > now
-            and (job.phase is STARTING or (job.phase is RUNNING and job.running_key > strongest))
-        ]
-        if ends:
-            self._next_wake = min(ends)
-            view.wake(self._next_wake)
-
-
-class Victims:
-    """What could be stopped on one node.
-
-    Args:
-        view, ordering: of this decision.
-        node: its index.
-        protected: jobs that may not be stopped yet are added here, with the end of that.
-
-    Attributes:
-        jobs: (running key, job, whole GPUs it frees here), weakest first.
-        free: wholly free GPUs.
-        thresholds: entry i is the key of the strongest job that must go, weakest first, to
-            have free + i + 1 GPUs.
-    """
-
-    __slots__ = ("free", "jobs", "thresholds")
-
-    def __init__(
-        self, view: ClusterView, ordering: Ordering, node: int, protected: dict[JobView, int]
-    ) -> None:
-        now = view.now
-        stable = ordering.stable
-        jobs: list[tuple[int, JobView, int]] = []
-        for job in view.on_node(node):
-            phase = job.phase
-            if phase is not RUNNING and phase is not STARTING:
-                continue
-            if phase is STARTING or job.protected_until > now:
-                protected[job] = _protected_until(job, now)
-            elif job.job.request.preemptible:
-                milli, shares = job.gpus, _allocation(job).shares
-                if len(shares) > 1:
-                    milli = sum(share.milli for share in shares if share.node == node)
-                # Fractions are not stopped for others: freeing one may free no device.
-                if milli >= GPU:
-                    key = job.running_key if stable else ordering.running_key(job, now)
-                    jobs.append((key, job, milli // GPU))
-        if len(jobs) > 1:
-            jobs.sort(key=_key, reverse=True)
-        self.jobs = jobs
-        self.free = view.capacity.free_on(node)
-        self.thresholds: list[int] = []
-        for key, _, gain in jobs:
-            self.thresholds += (key,) * gain
-
-
-RUNNING, STARTING = Phase.RUNNING, Phase.STARTING
-
-
-def _protected_until(job: JobView, now: int) -> int:
-    """Until when the job may not be stopped, at least; one that is still starting later than
-    it was asked to will be protected from its start on."""
-    if job.protected_until > now:
-        return job.protected_until
-    return now + max(job.protected_until - job.started_at, SECOND)
-
-
-def _key(victim: tuple[int, JobView, int]) -> int:
-    return victim[0]
-
 
 def _mask(nodes: list[int]) -> int:
     return sum(1 << node for node in nodes)
@@ -428,7 +274,7 @@ def _mask(nodes: list[int]) -> int:
 
 def _gains(job: JobView, nodes: Collection[int]) -> list[tuple[int, int]]:
     """(node, whole GPUs that the job holds there), for those of the given nodes."""
-    return [(share.node, share.milli // GPU) for share in _allocation(job).shares if share.node in nodes]
+    return [(share.node, share.milli // GPU) for share in allocation_of(job).shares if share.node in nodes]
 
 
 def _needed(
@@ -440,10 +286,10 @@ def _needed(
         return victims
     trial = capacity.copy()
     for victim in victims:
-        trial.give(_allocation(victim))
+        trial.give(allocation_of(victim))
     needed = []
     for victim in reversed(victims):
-        allocation = _allocation(victim)
+        allocation = allocation_of(victim)
         # On a node that is down nothing can be taken back.
         if trial.fits(allocation):
             trial.take(allocation)
@@ -452,8 +298,3 @@ def _needed(
             trial.give(allocation)
         needed.append(victim)
     return needed[::-1]
-
-
-def _allocation(job: JobView) -> Allocation:
-    assert job.allocation is not None
-    return job.allocation
