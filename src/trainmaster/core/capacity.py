@@ -108,9 +108,9 @@ class NodeCapacity:
         size = self.size
         if len(allocation.shares) == 1:
             node, devices, milli = allocation.shares[0]
-            if devices.bit_count() * GPU == milli == allocation.milli and 0 <= node < len(size):
-                if eligible >> node & 1 and not devices >> size[node]:
-                    return ""  # the usual case, quickly
+            whole = devices.bit_count() * GPU == milli == allocation.milli
+            if whole and 0 <= node < len(size) and eligible >> node & 1 and not devices >> size[node]:
+                return ""  # the usual case, quickly
         if sum(share.milli for share in allocation.shares) != allocation.milli:
             return f"its shares are not {allocation.milli / GPU:g} GPUs together"
         taken: dict[int, int] = {}
