@@ -64,7 +64,7 @@ def job_measures(
         "jobs": int(counted.sum()),
         "finished": int(done.sum()),
         "mean_jct_s": mean((finish - submit)[done]),
-        "median_jct_s": rank_value(jct, 0.5),
+        "median_jct_s": float(np.median(jct)) if len(jct) else None,
         "p90_jct_s": rank_value(jct, 0.9),
         "p99_jct_s": rank_value(jct, 0.99),
         "mean_wait_s": mean((finish - submit - run)[done]),

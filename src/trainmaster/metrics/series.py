@@ -58,17 +58,17 @@ def bucket_means(
     >>> bucket_means(np.array([0.0]), np.array([15.0]), np.array([2.0]), 0.0, 10.0, 2)
     array([2., 1.])
     """
-    # The integral up to t of all weights is piecewise linear: read it at the bounds.
-    instants = np.concatenate([start, end])
-    order = np.argsort(instants, kind="stable")
-    instants = instants[order]
-    level = np.cumsum(np.concatenate([weight, -weight])[order])
-    integral = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(instants))]) if len(level) else level
-    bounds = begin + width * np.arange(count + 1)
-    if not len(instants):
-        return np.zeros(count)
-    total = np.interp(bounds, instants, integral)
-    means: Floats = np.diff(total) / width
+    # Up to instant b, an interval that began at s contributes weight x (b - s), and one that
+    # ended at e takes weight x (b - e) back: sums over whole buckets are all that is needed.
+    bounds = width * np.arange(1, count + 1)
+    total = np.zeros(count)
+    for instants, sign in ((start, 1.0), (end, -1.0)):
+        since = np.maximum(instants - begin, 0.0)
+        bucket = np.minimum((since / width).astype(np.int64), count)
+        weights = np.bincount(bucket, weight, count + 1)[:count]
+        moments = np.bincount(bucket, weight * since, count + 1)[:count]
+        total += sign * (bounds * np.cumsum(weights) - np.cumsum(moments))
+    means: Floats = np.diff(total, prepend=0.0) / width
     return means
 
 

@@ -6,6 +6,7 @@ influence each other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from trainmaster.model.event import Event
@@ -52,14 +53,13 @@ class Clock:
         at = heap[0][0]
         return at if arrival is None or at < arrival else arrival
 
-    def due(self, now: int) -> Event | None:
-        """Take out the next announced event of instant `now`."""
+    def due(self, now: int) -> Iterator[Event]:
+        """Take out the announced events of instant `now`, those announced meanwhile included."""
         heap = self._heap
         while heap and heap[0][0] == now:
             _, _, _, event, ticket = heappop(heap)
             if not ticket.cancelled:
-                return event
-        return None
+                yield event
 
     def arrivals(self, now: int) -> list[Job]:
         """Take out the jobs that are submitted at `now`."""

@@ -164,7 +164,7 @@ def _batch(clock: Clock, executor: VirtualCluster, now: int) -> list[Event]:
     """All events of the instant, in the order of their rank."""
     batch: list[Event] = []
     timers: list[Event] = []
-    while (event := clock.due(now)) is not None:
+    for event in clock.due(now):
         kind = type(event)
         if kind is Timer:
             timers.append(event)
