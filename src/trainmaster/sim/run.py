@@ -197,7 +197,6 @@ def _decision_times(times: array[int]) -> dict[str, float | None]:
 def rare_collections() -> Iterator[None]:
     """Let the garbage collector pass over the trace: it holds no cycles, only many objects."""
     thresholds = gc.get_threshold()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(200_000, 50, 100)
     try:
