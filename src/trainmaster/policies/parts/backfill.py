@@ -14,8 +14,9 @@ from bisect import bisect_left
 from itertools import accumulate
 from typing import Protocol
 
-from trainmaster.model.allocation import Allocation
+from trainmaster.model.allocation import Allocation, Share, lowest_devices
 from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering, PendingClass, Phase
+from trainmaster.model.units import GPU
 from trainmaster.policies.parts.placement import EVERYWHERE, Placement
 from trainmaster.policies.parts.queue import Heads, Merged
 
@@ -104,10 +105,10 @@ class Easy:
                 if allocation is not None:
                     view.start(job, allocation)
                 continue
-            allocation = find_in_both(capacity, later, job, relaxed, placement)
-            if allocation is not None:
-                view.start(job, allocation)
-                later.take(allocation)
+            both = find_in_both(capacity, later, job, relaxed, placement)
+            if both is not None:
+                view.start(job, both[0])
+                later.take(both[1])
 
     @staticmethod
     def _candidates(view: ClusterView) -> bool:
@@ -271,13 +272,28 @@ def reservation(
 
 def find_in_both(
     capacity: CapacityView, later: CapacityView, job: JobView, relaxed: bool, placement: Placement
-) -> Allocation | None:
-    """GPUs that are free now and are still left over at the reservation."""
+) -> tuple[Allocation, Allocation] | None:
+    """GPUs that are free now, and as many on the same nodes that are left over at the
+    reservation: which devices of a node they are doesn't matter."""
     nodes = EVERYWHERE
     while True:
         allocation = placement.find(capacity, job.job.request, relaxed=relaxed, nodes=nodes)
-        if allocation is None or later.fits(allocation):
-            return allocation
-        for share in allocation.shares:
-            if not later.fits(Allocation.of([share])):
-                nodes &= ~(1 << share.node)
+        if allocation is None:
+            return None
+        shares = [left_over(later, share) for share in allocation.shares]
+        then = Allocation.of([share for share in shares if share is not None])
+        if None not in shares and later.fits(then):
+            return allocation, then
+        missing = [old.node for old, new in zip(allocation.shares, shares, strict=True) if new is None]
+        for node in missing or allocation.nodes:
+            nodes &= ~(1 << node)
+
+
+def left_over(later: CapacityView, share: Share) -> Share | None:
+    """These GPUs, or else as many others of their node, if they are free at the reservation."""
+    if later.fits(Allocation.of([share])):
+        return share
+    count, fraction = divmod(share.milli, GPU)
+    if fraction or later.free_on(share.node) < count:
+        return None
+    return Share(share.node, lowest_devices(later.free[share.node], count), share.milli)
