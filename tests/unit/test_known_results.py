@@ -1,4 +1,7 @@
-"""The figures of an independent program on a real week, to 1e-9: README.md beside the files says how."""
+"""A published week gives the figures that two independent programs agree on, to 1e-9.
+
+The long traces' lines of the same files are checked by `make bench`.
+"""
 
 from __future__ import annotations
 
@@ -21,47 +24,57 @@ FIGURES = (
     "makespan_s",
     "preemptions",
 )
-
-
-def known(data_dir: Path, file: str) -> list[dict[str, Any]]:
-    """The lines of a file of known results that are about the demo week."""
-    lines = (data_dir / "known_results" / file).read_text(encoding="utf-8").splitlines()
-    return [line for line in map(json.loads, lines) if line["trace"] == TRACE]
+LINES = [
+    (level, policy, nodes)
+    for level, policies in (
+        ("pool", ("fifo", "fifo-greedy", "easy", "sjf", "srtf", "las")),
+        ("node", ("fifo", "fifo-greedy")),
+    )
+    for policy in policies
+    for nodes in (32, 50)
+]
 
 
 @pytest.fixture(scope="module")
-def week(data_dir: Path) -> tm.Trace:
+def trace(data_dir: Path) -> tm.Trace:
     return tm.load_trace(data_dir / "traces" / f"{TRACE}.csv.gz")
 
 
-def compare(week: tm.Trace, lines: list[dict[str, Any]], cluster: tm.Cluster, placement: str) -> None:
-    """Simulate every line at once and compare the figures that it gives."""
-    policies = [SPECIFICATIONS.get(line["policy"], line["policy"]) for line in lines]
-    free = tm.Costs(checkpoint_s=0, restore_s=0)
-    result = tm.simulate(week, cluster, policies, predictor="oracle", placement=placement, costs=free)
-    assert sum(result.trace["dropped"].values()) == lines[0]["dropped"]
-    for run, line in zip(result.runs, lines, strict=True):
-        given = [name for name in FIGURES if name in line]
-        assert run["finished"] == line["jobs"]
-        assert {name: run[name] for name in given} == pytest.approx(
-            {name: line[name] for name in given}, rel=1e-9, abs=0
-        ), run["policy"]
+@pytest.fixture(scope="module")
+def known(data_dir: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """The lines of this trace by (level, policy, nodes)."""
+    lines = {}
+    for level in ("pool", "node"):
+        for text in (data_dir / "known_results" / f"{level}_level.jsonl").read_text().splitlines():
+            line = json.loads(text)
+            if line["trace"] == TRACE:
+                nodes = line["gpus"] // 8 if level == "pool" else line["nodes"]
+                lines[level, line["policy"], nodes] = line
+    return lines
 
 
-@pytest.mark.parametrize("gpus", [256, 400])
-def test_pool(week: tm.Trace, data_dir: Path, gpus: int) -> None:
-    lines = [line for line in known(data_dir, "pool_level.jsonl") if line["gpus"] == gpus]
-    assert [line["policy"] for line in lines] == ["fifo", "fifo-greedy", "easy", "sjf", "srtf", "las"]
-    compare(week, lines, tm.Cluster.homogeneous(gpus // 8, 8), "pool")
+def test_no_line_is_left_out(known: dict[tuple[str, str, int], dict[str, Any]]) -> None:
+    assert sorted(known) == sorted(LINES)
 
 
-@pytest.mark.parametrize("nodes", [32, 50])
-def test_pack(week: tm.Trace, data_dir: Path, nodes: int) -> None:
-    lines = [line for line in known(data_dir, "node_level.jsonl") if line["nodes"] == nodes]
-    assert [line["policy"] for line in lines] == ["fifo", "fifo-greedy"]
-    compare(week, lines, tm.Cluster.homogeneous(nodes, lines[0]["gpus_per_node"]), "pack")
-
-
-def test_no_line_about_the_week_is_left_out(data_dir: Path) -> None:
-    assert {line["gpus"] for line in known(data_dir, "pool_level.jsonl")} == {256, 400}
-    assert {line["nodes"] for line in known(data_dir, "node_level.jsonl")} == {32, 50}
+@pytest.mark.parametrize(("level", "policy", "nodes"), LINES)
+def test_figures_are_those_known(
+    trace: tm.Trace,
+    known: dict[tuple[str, str, int], dict[str, Any]],
+    level: str,
+    policy: str,
+    nodes: int,
+) -> None:
+    line = known[level, policy, nodes]
+    run = tm.simulate(
+        trace,
+        tm.Cluster.homogeneous(nodes, 8),
+        SPECIFICATIONS.get(policy, policy),
+        placement="pool" if level == "pool" else "pack",
+        predictor="oracle",
+        costs=tm.Costs(0, 0, 0),
+    ).summary
+    compared = [name for name in FIGURES if name in line]
+    assert {name: run[name] for name in compared} == pytest.approx(
+        {name: line[name] for name in compared}, rel=1e-9, abs=0
+    )
