@@ -92,6 +92,7 @@ class Gittins(Policy):
             450.0,
             "first limit of attained service, GPU-seconds; each further one doubles",
             low=1,
+            high=1e15,
         ),
         Knob("levels", 14, "number of limits", low=1, high=40),
         Knob("history", 5_000, "finished jobs remembered", low=10),

@@ -52,7 +52,7 @@ class Knob:
             number = float(str(value))
         except ValueError:
             raise InputError(f"{where}: {value!r} is not a number", mend=self.range) from None
-        if not self.low <= number <= self.high:
+        if not (math.isfinite(number) and self.low <= number <= self.high):
             raise InputError(f"{where}: {value} is out of range", mend=self.range)
         if isinstance(self.default, int):
             if number != int(number):

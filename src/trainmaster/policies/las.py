@@ -21,8 +21,10 @@ class Las(Policy):
     preemptive = True
     knobs = (
         Knob("queues", 2, "number of queues", low=1, high=64),
-        Knob("limit", 28_800.0, "GPU-seconds after which a job leaves the first queue", low=1),
-        Knob("factor", 4.0, "each further queue's limit is this many times the one before", low=1.001),
+        Knob("limit", 28_800.0, "GPU-seconds after which a job leaves the first queue", low=1, high=1e15),
+        Knob(
+            "factor", 4.0, "each further queue's limit is this many times the one before", low=1.001, high=1e3
+        ),
     )
 
     def compose(self) -> None:
