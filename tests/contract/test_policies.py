@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import pytest
 
-from trainmaster.model.errors import PolicyError
-from trainmaster.model.ports import ClusterView, JobView, Phase
+from trainmaster.model.errors import InputError, PolicyError
+from trainmaster.model.ports import ClusterView, JobView
 from trainmaster.policies import Knob, Policy
 from trainmaster.policies.drf import Drf
 from trainmaster.policies.fifo import Fifo
@@ -95,3 +95,277 @@ CONTRACTS = [found for name, found in sorted(globals().items()) if name.startswi
 def test_no_built_in_policy_is_left_out() -> None:
     covered = {type(contract().make()) for contract in CONTRACTS}
     assert covered == {policy_class(name) for name in BUILT_IN}
+
+
+# -- policies that break it -----------------------------------------------------------------------
+
+
+class Bad(Policy):
+    """A policy with a flaw."""
+
+    name = "bad"
+    source = "these tests"
+
+
+class StarvesLargeGangs(Bad):
+    """Never starts a gang of more than four GPUs."""
+
+    def plan(self, view: ClusterView) -> None:
+        for members in view.pending_classes:
+            while members.request.gpus <= 4_000 and (job := members.head()) is not None:
+                gpus = self.placement.find(view.capacity, members.request, relaxed=members.relaxed)
+                if gpus is None:
+                    break
+                view.start(job, gpus)
+
+
+class Shoves(Bad):
+    """Stops whoever runs when somebody waits, in turn."""
+
+    preemptive = True
+
+    def may_stop(self, job: JobView, view: ClusterView) -> bool:
+        """Whom it thinks it may stop."""
+        return job.job.request.preemptible and job.protected_until <= view.now
+
+    def plan(self, view: ClusterView) -> None:
+        super().plan(view)
+        if any(True for _ in view.pending_classes):
+            for job in list(view.running):
+                if self.may_stop(job, view):
+                    view.preempt(job)
+
+
+class StopsProtectedJobs(Shoves):
+    """Doesn't ask whether a job has just started."""
+
+    def may_stop(self, job: JobView, view: ClusterView) -> bool:
+        return job.job.request.preemptible
+
+
+class StopsWhatIsNotPreemptible(Shoves):
+    """Doesn't ask whether a job may be stopped at all."""
+
+    def may_stop(self, job: JobView, view: ClusterView) -> bool:
+        return job.protected_until <= view.now
+
+
+class ShortensProtection(Bad):
+    """Has a knob for the minimum run time and doesn't keep it."""
+
+    preemptive = True
+
+    def compose(self) -> None:
+        self.min_run = 0
+
+
+class StopsForNobody(Bad):
+    """Stops whoever has run for a minute, though nobody waits."""
+
+    preemptive = True
+
+    def plan(self, view: ClusterView) -> None:
+        super().plan(view)
+        for job in list(view.running):
+            if job.job.request.preemptible and job.protected_until <= view.now:
+                view.preempt(job)
+        if view.running:
+            view.wake(view.now + 120 * 10**9)
+
+
+class Overcommits(Bad):
+    """Gives every job the first GPUs of the first node."""
+
+    def plan(self, view: ClusterView) -> None:
+        for members in view.pending_classes:
+            gpus = self.placement.find(type(view.capacity)(view.cluster), members.request)
+            while gpus is not None and (job := members.head()) is not None:
+                view.start(job, gpus)
+
+
+class DrawsGlobally(Bad):
+    """Draws from the global random generator."""
+
+    def plan(self, view: ClusterView) -> None:
+        if random.random() < 0.9 or not view.running:
+            super().plan(view)
+        else:
+            view.wake(view.now + 1)
+
+
+class ShufflesGlobally(Order):
+    """A key from the global random generator, by way of Python code."""
+
+    def pending_key(self, job: JobView, now: int) -> int:
+        return rank(random.randint(0, 9), job)
+
+
+class ShuffledOrder(Bad):
+    """Orders by lot."""
+
+    def compose(self) -> None:
+        self.ordering = ShufflesGlobally()
+
+
+class ReadsTheClock(Bad):
+    """Looks at the wall clock."""
+
+    def plan(self, view: ClusterView) -> None:
+        assert time.monotonic() > 0
+        super().plan(view)
+
+
+class ReadsTheDate(Bad):
+    """Looks at the wall clock, by way of datetime."""
+
+    def plan(self, view: ClusterView) -> None:
+        assert datetime.now().year > 2000
+        super().plan(view)
+
+
+class ByName(Order):
+    """Ties are decided by the jobs' names."""
+
+    def pending_key(self, job: JobView, now: int) -> int:
+        return rank(int(job.job.id.rpartition("-")[2]) * 37 % 101, job)
+
+
+class Nominal(Bad):
+    """Orders by name."""
+
+    def compose(self) -> None:
+        self.ordering = ByName()
+
+
+class KeepsStateInTheClass(Bad):
+    """Remembers earlier simulations."""
+
+    turn: ClassVar[list[int]] = []
+
+    def plan(self, view: ClusterView) -> None:
+        self.turn.append(1)
+        if len(self.turn) % 31:
+            super().plan(view)
+        else:
+            view.wake(view.now + 10**9)
+
+
+class Restless(Bad):
+    """Wakes itself every second."""
+
+    def plan(self, view: ClusterView) -> None:
+        super().plan(view)
+        view.wake(view.now + 10**9)
+
+
+class ReadsTheTruth(Bad):
+    """Finds the oracle's durations by way of Python."""
+
+    def plan(self, view: ClusterView) -> None:
+        import sys
+
+        frame = sys._getframe()
+        while frame is not None and "durations" not in frame.f_locals:
+            frame = frame.f_back  # type: ignore[assignment]
+        assert frame is None or frame.f_locals["durations"][0] >= 0
+        super().plan(view)
+
+
+class SilentKnob(Bad):
+    """Its knob says nothing and has no range."""
+
+    knobs = (Knob("size", 3, " "),)
+
+
+class BoundlessKnob(Bad):
+    """Its knob has no range."""
+
+    knobs = (Knob("size", 3, "how large"),)
+
+
+class OutsideKnob(Bad):
+    """Its knob's default is out of range."""
+
+    knobs = (Knob("size", 3, "how large", low=5),)
+
+
+class FailingKnob(Bad):
+    """One value of its knob doesn't work."""
+
+    knobs = (Knob("fast", False, "be quick"),)
+
+    def compose(self) -> None:
+        if self.settings["fast"]:
+            raise NotImplementedError
+
+
+class Anonymous(Bad):
+    """Has no name."""
+
+    name = ""
+
+
+class Sourceless(Bad):
+    """Says nothing about where it comes from."""
+
+    source = ""
+
+
+class Undocumented(Bad):
+    __doc__ = ""
+
+
+class SecretlyPreemptive(Bad):
+    """Its ordering preempts, it says it doesn't."""
+
+    def compose(self) -> None:
+        self.ordering = Srtf().ordering
+
+
+BROKEN: list[tuple[type[Policy], str]] = [
+    (StarvesLargeGangs, "test_finishes_packed"),
+    (StarvesLargeGangs, "test_a_gang_of_the_whole_cluster_among_small_jobs"),
+    (StopsProtectedJobs, "test_minimum_run_time_is_respected"),
+    (StopsWhatIsNotPreemptible, "test_what_is_not_preemptible_is_never_stopped"),
+    (ShortensProtection, "test_minimum_run_time_is_respected"),
+    (StopsForNobody, "test_one_job"),
+    (StopsForNobody, "test_nobody_is_stopped_while_there_is_room"),
+    (Shoves, "test_finishes_packed"),
+    (Overcommits, "test_a_burst_of_equal_jobs"),
+    (Overcommits, "test_finishes_in_a_pool"),
+    (DrawsGlobally, "test_the_same_input_gives_the_same_schedule"),
+    (DrawsGlobally, "test_reads_no_clock_and_no_global_random_generator"),
+    (ShuffledOrder, "test_reads_no_clock_and_no_global_random_generator"),
+    (ReadsTheClock, "test_reads_no_clock_and_no_global_random_generator"),
+    (ReadsTheDate, "test_reads_no_clock_and_no_global_random_generator"),
+    (Nominal, "test_names_of_jobs_do_not_matter"),
+    (KeepsStateInTheClass, "test_the_same_input_gives_the_same_schedule"),
+    (Restless, "test_rests_while_nothing_happens"),
+    (ReadsTheTruth, "test_sees_no_true_duration"),
+    (SilentKnob, "test_knobs_are_described"),
+    (BoundlessKnob, "test_knobs_are_described"),
+    (OutsideKnob, "test_knobs_accept_their_defaults_and_ends"),
+    (FailingKnob, "test_works_at_the_ends_of_its_knobs"),
+    (Anonymous, "test_says_what_it_is"),
+    (Sourceless, "test_says_what_it_is"),
+    (Undocumented, "test_says_what_it_is"),
+    (SecretlyPreemptive, "test_parts_are_complete"),
+]
+
+
+@pytest.mark.parametrize(("policy", "test"), BROKEN, ids=lambda value: getattr(value, "__name__", value))
+def test_a_bad_policy_is_found_out(policy: type[Policy], test: str) -> None:
+    contract = type("Contract", (PolicyContract,), {"policy": policy})()
+    with pytest.raises((AssertionError, PolicyError, InputError, NotImplementedError)):
+        getattr(contract, test)()
+
+
+@pytest.mark.parametrize("test", [name for name in dir(PolicyContract) if name.startswith("test_")])
+def test_their_base_is_fine(test: str) -> None:
+    """What fails above fails for its flaw."""
+    getattr(type("Contract", (PolicyContract,), {"policy": Bad})(), test)()
+
+
+def test_without_a_policy_it_says_so() -> None:
+    with pytest.raises(AssertionError, match="set `policy`"):
+        PolicyContract().test_says_what_it_is()

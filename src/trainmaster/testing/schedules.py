@@ -24,7 +24,7 @@ from trainmaster.core.engine import Engine
 from trainmaster.metrics.ledger import Ledger
 from trainmaster.model.action import Action, Start, Stop
 from trainmaster.model.cluster import Cluster
-from trainmaster.model.event import Event, NodeDown, NodeUp, Started, Stopped
+from trainmaster.model.event import Event, NodeDown, NodeUp, Started
 from trainmaster.model.job import Job, Request
 from trainmaster.model.units import GPU, SECOND, to_milli, to_ns
 from trainmaster.policies.base import Policy
@@ -212,10 +212,10 @@ class Schedule:
                 assert used <= room, f"{where} is used {used} / {room} at {at / SECOND} s"
 
     def _audit_stops(self) -> None:
-        """Who is stopped may be, has had its minimum run time, and makes room for somebody else."""
+        """Who is stopped may be, has had its minimum run time, and gives way to somebody else."""
         jobs = {job.id: job for job in self.case.jobs}
         began: dict[str, int] = {}
-        asked: dict[str, int] = {}
+        stopped: dict[str, int] = {}
         started: dict[str, int] = {}
         failures = False
         for now, events, actions in self.instants:
@@ -223,17 +223,19 @@ class Schedule:
             began.update((event.job_id, now) for event in events if isinstance(event, Started))
             started.update((action.job_id, now) for action in actions if isinstance(action, Start))
             for action in actions:
-                if isinstance(action, Stop):
+                if isinstance(action, Start) and action.job_id in stopped:
                     name = action.job_id
-                    asked[name] = now
+                    since = stopped.pop(name)
+                    # Who a place was made for may be lost with its node meanwhile.
+                    assert failures or any(at >= since for other, at in started.items() if other != name), (
+                        f"{name} was stopped for nobody at {since / SECOND} s"
+                    )
+                elif isinstance(action, Stop):
+                    name = action.job_id
+                    stopped[name] = now
                     ran = now - began[name]
                     assert jobs[name].request.preemptible, f"{name} is not preemptible and was stopped"
                     assert ran >= self.policy.min_run, f"{name} was stopped after {ran / SECOND} s"
-            for name in [event.job_id for event in events if isinstance(event, Stopped)]:
-                # Who a place was made for may be lost with its node meanwhile.
-                assert failures or any(at >= asked[name] for other, at in started.items() if other != name), (
-                    f"{name} was stopped for nobody at {asked[name] / SECOND} s"
-                )
 
 
 def play(
