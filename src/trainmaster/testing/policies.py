@@ -118,7 +118,7 @@ class PolicyContract:
 
     def test_one_job(self) -> None:
         for placement in ("pool", "pack", "spread"):
-            schedule = self.play(Case.of(rows=[("only", 5, 100, 3)]), placement=placement, costs=COSTS)
+            schedule = self.play(Case.of(rows=[("only", 5, 1_000, 3)]), placement=placement, costs=COSTS)
             assert not schedule.stops, "nobody else wants its GPUs"
 
     def test_one_job_that_needs_every_gpu(self) -> None:
@@ -252,7 +252,7 @@ class PolicyContract:
         """The audit looks at the time between each start and stop."""
         if MIN_RUN.name not in self.knob_names():
             return
-        for minimum in (0.0, 45.0, 1_200.0):
+        for minimum in (1_200.0, 45.0, 0.0):
             for placement in ("pool", "pack"):
                 knobs = {MIN_RUN.name: minimum}
                 schedule = self.play(Case.busy(17), placement=placement, costs=COSTS, knobs=knobs)
