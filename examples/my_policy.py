@@ -59,6 +59,7 @@ class DebugFirst(Policy):
 
     name = "debug-first"
     preemptive = True
+    source = "common practice: a queue for debugging"
     limits = "It believes what users declare until they exceed it."
     knobs = (
         Knob("gpus", 2.0, "most GPUs of a debug run", low=0),

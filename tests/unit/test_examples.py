@@ -12,6 +12,8 @@ import pytest
 import trainmaster as tm
 from trainmaster.model.job import Job, Request
 from trainmaster.model.units import GPU, SECOND
+from trainmaster.policies.registry import policy_class
+from trainmaster.testing import PolicyContract
 from trainmaster.traces import Truth
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -86,6 +88,10 @@ def starts_and_ends(trace: tm.Trace, policy: str) -> dict[str, tuple[float, floa
 
 
 HOUR, DAY = 3_600.0, 86_400.0
+
+
+class TestDebugFirst(PolicyContract):
+    policy = policy_class(POLICY)
 
 
 def test_debug_runs_go_first_and_batch_jobs_give_way() -> None:
