@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 import pytest
@@ -17,46 +15,19 @@ from trainmaster.policies.registry import create, names
 from trainmaster.predict import Declared, History, Oracle, make_predictor
 from trainmaster.sim.options import Options
 from trainmaster.sim.run import Setup, run
+from trainmaster.testing.schedules import SealedDurations
 from trainmaster.traces import Truth
 
 NODES = 2
 
 
-class TruthRead(Exception):  # noqa: N818 (it is raised to be seen, not to be handled)
-    """Somebody read a true duration who must not."""
-
-
-class Guarded(Sequence[int]):
-    """True durations that only a module of the given names may read.
-
-    The engine runs `sim.run.duration`, a closure, for whoever asks; who asks is its caller.
-    """
-
-    def __init__(self, durations: Sequence[int], readers: tuple[str, ...]) -> None:
-        self._durations, self._readers = durations, readers
-        self.reads = 0
-
-    def __len__(self) -> int:
-        return len(self._durations)
-
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]
-        reader = sys._getframe(2).f_globals["__name__"]
-        if reader not in self._readers:
-            raise TruthRead(reader)
-        self.reads += 1
-        return self._durations[index]
-
-    def __iter__(self) -> Iterator[int]:
-        raise TruthRead("iterated")
-
-
 EXECUTOR = "trainmaster.sim.executor"
 
 
-def guarded(policy: str, predictor: str, *readers: str, placement: str = "pack") -> Guarded:
+def guarded(policy: str, predictor: str, *readers: str, placement: str = "pack") -> SealedDurations:
     """Simulate with guarded durations; returns them."""
     trace = tm.synthesize("helios-like", days=1, load=1.3, nodes=NODES, seed=2)
-    truth = Guarded([truth.duration or 0 for truth in trace.truths], readers)
+    truth = SealedDurations([truth.duration or 0 for truth in trace.truths], readers)
     options = Options(predictor=predictor, placement=placement)
     setup = Setup(trace.jobs, truth, tm.Cluster.homogeneous(NODES, 8), policy, options)
     outcome = run(setup, create(policy, placement=placement))
@@ -78,7 +49,7 @@ def test_under_other_placements_too(placement: str) -> None:
 
 @pytest.mark.parametrize("predictor", ["oracle", "noisy:0.3"])
 def test_an_oracle_reads_it_and_the_guard_sees_that(predictor: str) -> None:
-    with pytest.raises(TruthRead, match=r"trainmaster\.predict\.predictors"):
+    with pytest.raises(AssertionError, match=r"trainmaster\.predict\.predictors reads a true duration"):
         guarded("srtf", predictor, EXECUTOR)
     truth = guarded("srtf", predictor, EXECUTOR, "trainmaster.predict.predictors")
     assert truth.reads > len(truth)
@@ -95,7 +66,7 @@ def test_the_default_predictor_is_not_the_oracle() -> None:
 @pytest.mark.parametrize(("name", "kind"), [("history", History), ("declared", Declared)])
 def test_these_predictors_do_not_keep_the_truth(name: str, kind: type[Predictor]) -> None:
     def duration(job: Job) -> int:
-        raise TruthRead(job.id)
+        raise AssertionError(job.id)
 
     predictor = make_predictor(name, duration)
     assert type(predictor) is kind
@@ -105,7 +76,7 @@ def test_these_predictors_do_not_keep_the_truth(name: str, kind: type[Predictor]
     assert duration not in held
     job = tm.synthesize("philly-like", days=0.2, load=0.5, nodes=NODES, seed=0).jobs[0]
     assert predictor.predict(job, 0, 0).total > 0
-    with pytest.raises(TruthRead):
+    with pytest.raises(AssertionError):
         Oracle(duration).predict(job, 0, 0)
 
 
