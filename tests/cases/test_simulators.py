@@ -89,6 +89,13 @@ class TestCase60:
         found = spans(trace, f"{policy}(round_s=60,min_run_s=0)", costs=self.COSTS)
         assert found == {"a": (0, 230), "b": (60, 120)}
 
+    def test_each_cost_is_charged_where_it_arises(self) -> None:
+        """Start 5, checkpoint 3, restore 10. b starts at 63, ends at 118; a had 55, goes on from 130."""
+        trace = trace_of(("a", 0, 150, 1), ("b", 60, 50, 1))
+        costs = Costs(checkpoint_s=3, restore_s=10, start_s=5)
+        found = spans(trace, "srtf(round_s=60,min_run_s=0)", costs=costs)
+        assert found == {"a": (0, 225), "b": (63, 118)}
+
 
 class TestCase61:
     """A job ended at t and the next started at t: tools showed 200 % use."""
