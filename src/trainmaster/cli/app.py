@@ -28,10 +28,15 @@ def build() -> typer.Typer:
     return app
 
 
-def options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
-) -> None:
-    """Schedule, run and protect deep-learning training on shared GPU clusters."""
-    if version:
+def _print_version(asked: bool) -> None:
+    if asked:
         print(f"trainmaster {__version__}")
         raise typer.Exit
+
+
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Schedule, run and protect deep-learning training on shared GPU clusters."""

@@ -11,6 +11,8 @@ import importlib
 import importlib.util
 import inspect
 import re
+import sys
+import traceback
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 
@@ -33,6 +35,9 @@ BUILT_IN = {
 
 GROUP = "trainmaster.policies"
 
+Specification = str | type[Policy]
+"""A policy by name (with knobs), by file, or as the class itself."""
+
 _SPECIFICATION = re.compile(r"\s*(?P<name>[^()]+?)\s*(?:\((?P<knobs>.*)\))?\s*")
 
 
@@ -40,6 +45,15 @@ def names() -> list[str]:
     """Names of all policies, built in first."""
     plugins = sorted({point.name for point in entry_points(group=GROUP)} - BUILT_IN.keys())
     return [*BUILT_IN, *plugins]
+
+
+def title_of(specification: Specification) -> str:
+    """The name that `--set` uses: without the knobs.
+
+    >>> title_of("fifo(backfill=easy)")
+    'fifo'
+    """
+    return specification.partition("(")[0].strip() if isinstance(specification, str) else specification.name
 
 
 def policy_class(name: str) -> type[Policy]:
@@ -77,7 +91,7 @@ def split(specifications: str) -> list[str]:
 
 
 def create(
-    specification: str,
+    specification: Specification,
     *,
     overrides: Mapping[str, Mapping[str, object]] | None = None,
     placement: str = "pack",
@@ -98,21 +112,39 @@ def create(
     >>> create("las(queues=3)").settings["queues"]
     3
     """
+    if not isinstance(specification, str):
+        return _made(
+            specification, specification.name, specification.name, overrides, placement, relax_s, defaults
+        )
     match = _SPECIFICATION.fullmatch(specification)
     if match is None:
         raise InputError(f"can't read policy {specification!r}", mend="write name or name(knob=value, ...)")
     name = match["name"]
-    knobs: dict[str, object] = dict((overrides or {}).get(name, {}))
+    knobs: dict[str, object] = {}
     for setting in filter(None, (part.strip() for part in (match["knobs"] or "").split(","))):
         knob, equals, value = setting.partition("=")
         if not equals:
             raise InputError(f"can't read {setting!r} in {specification!r}", mend="write knob=value")
         knobs[knob.strip()] = value.strip()
-    found = policy_class(name)
+    title = specification.strip() if match["knobs"] else name
+    return _made(policy_class(name), name, title, overrides, placement, relax_s, defaults, knobs)
+
+
+def _made(
+    found: type[Policy],
+    name: str,
+    title: str,
+    overrides: Mapping[str, Mapping[str, object]] | None,
+    placement: str,
+    relax_s: float | None,
+    defaults: Mapping[str, Value] | None,
+    inline: Mapping[str, object] | None = None,
+) -> Policy:
+    """A policy of a class, its knobs checked first."""
+    knobs = {**(overrides or {}).get(name, {}), **(inline or {})}
     settings(found.all_knobs(), knobs, name)
     known = {knob.name for knob in found.all_knobs()}
-    suitable = {name: value for name, value in (defaults or {}).items() if name in known}
-    title = specification.strip() if match["knobs"] else name
+    suitable = {knob: value for knob, value in (defaults or {}).items() if knob in known}
     return found(placement=placement, relax_s=relax_s, title=title, defaults=suitable, **knobs)
 
 
@@ -122,12 +154,19 @@ def _from_file(path: str, attribute: str) -> type[Policy]:
     if specification is None or specification.loader is None:
         raise InputError("not a Python file", file=path)
     module = importlib.util.module_from_spec(specification)
+    sys.modules[module.__name__] = module  # dataclasses look their module up
     try:
         specification.loader.exec_module(module)
     except FileNotFoundError:
         raise InputError("no such file", file=path, mend="give a policy's name or its Python file") from None
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror}", file=path) from None
     except SyntaxError as error:
         raise InputError(f"not valid Python: {error.msg}", file=path, row=error.lineno) from None
+    except Exception as error:  # noqa: BLE001 (it is the user's code: anything can be raised)
+        rows = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(what, file=path, row=rows[-1] if rows else None) from error
     classes = {
         name: member
         for name, member in vars(module).items()

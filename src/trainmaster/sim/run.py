@@ -25,6 +25,7 @@ from trainmaster.model.errors import PolicyError
 from trainmaster.model.event import Event, Finished, NodeDown, NodeUp, Stopped, Submitted, Timer
 from trainmaster.model.job import Job
 from trainmaster.policies.base import Policy
+from trainmaster.policies.registry import Specification
 from trainmaster.predict.choose import make_predictor
 from trainmaster.sim.clock import Clock
 from trainmaster.sim.executor import VirtualCluster
@@ -45,7 +46,7 @@ class Setup:
         jobs: in order of submission, `jobs[i].sequence == i`, each of which fits.
         durations: true run time at reference speed, ns, by sequence.
         cluster: not yet pooled.
-        policy: specification, as on the command line.
+        policy: specification, as on the command line, or a class.
         options: see there.
         seed: of the noise and of random policies.
         speed: progress per unit of time on given GPUs; None = always 1.
@@ -55,7 +56,7 @@ class Setup:
     jobs: list[Job]
     durations: Sequence[int]
     cluster: Cluster
-    policy: str
+    policy: Specification
     options: Options
     seed: int = 0
     speed: Callable[[Job, Allocation], float] | None = None

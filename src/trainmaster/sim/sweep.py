@@ -27,7 +27,7 @@ from trainmaster.model.cluster import Cluster
 from trainmaster.model.errors import InputError, nearest
 from trainmaster.policies.base import Policy
 from trainmaster.policies.knobs import Value
-from trainmaster.policies.registry import create, split
+from trainmaster.policies.registry import Specification, create, split, title_of
 from trainmaster.profiles import Profile, speed_on
 from trainmaster.sim.eventlog import EventLog
 from trainmaster.sim.failures import read_failures
@@ -61,7 +61,7 @@ Progress = Callable[[int, int], None]
 def simulate(
     trace: Trace,
     cluster: Cluster | Sequence[Cluster],
-    policy: str | Sequence[str] = "fifo",
+    policy: Specification | Sequence[Specification] = "fifo",
     *,
     seed: int | Sequence[int] = 0,
     options: Options | None = None,
@@ -78,7 +78,8 @@ def simulate(
     Args:
         trace: from `load_trace` or `synthesize`.
         cluster: one, or several for a sweep of capacities.
-        policy: specifications such as `"srtf"`, `"fifo(backfill=easy),las"`, or a list.
+        policy: specifications such as `"srtf"`, `"fifo(backfill=easy),las"`, a `Policy` class,
+            or a list of these.
         seed: one, or several.
         options: predictor, placement, costs, knobs, …
         profile: placement-dependent speeds, and durations where the trace has none.
@@ -105,7 +106,7 @@ def simulate(
     options = options or Options(**settings)
     clusters = [cluster] if isinstance(cluster, Cluster) else list(cluster)
     seeds = [seed] if isinstance(seed, int) else list(seed)
-    names = split(policy) if isinstance(policy, str) else list(policy)
+    names = _specifications(policy)
     if not (clusters and seeds and names):
         raise InputError("nothing to simulate", mend="give at least one cluster, one seed and one policy")
     if jobs < 1:
@@ -140,12 +141,18 @@ class _Task:
     log: Path | None
 
 
-def _policy(name: str, options: Options) -> Policy:
+def _specifications(policy: Specification | Sequence[Specification]) -> list[Specification]:
+    if isinstance(policy, str):
+        return list(split(policy))
+    return [policy] if isinstance(policy, type) else list(policy)
+
+
+def _policy(name: Specification, options: Options) -> Policy:
     """A fresh policy, with defaults that suit the options."""
     free = options.placement == "pool" and options.costs.free
     defaults: dict[str, Value] = {"min_run_s": 0.0} if free else {}
     overrides = {policy: dict(knobs) for policy, knobs in options.knobs.items() if policy != "*"}
-    base = name.partition("(")[0].strip()
+    base = title_of(name)
     policy = create(
         name,
         overrides={base: overrides.get(base, {})},

@@ -1,0 +1,175 @@
+"""`trainmaster simulate`, `policies` and `usage` as a user calls them: output and errors."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import trainmaster as tm
+from trainmaster.cli import main
+
+TRACE = """job_id,submit_s,duration_s,num_gpus,tenant,user
+a,0,100,8,blue,ann
+b,0,100,8,red,bob
+c,10,50,4,red,bob
+d,20,5,1,blue,ann
+"""
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "week.csv"
+    path.write_text(TRACE)
+    return path
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of one call."""
+    before = sys.argv
+    sys.argv = ["trainmaster", *map(str, words)]
+    try:
+        with pytest.raises(SystemExit) as stop:
+            main()
+    finally:
+        sys.argv = before
+    output = capsys.readouterr()
+    return int(stop.value.code or 0), output.out, output.err
+
+
+SMALL = ("--nodes", 1, "--gpus-per-node", 8)
+FREE = ("--checkpoint-cost", 0, "--restore-cost", 0, "--predictor", "oracle")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(capsys, "--version") == (0, f"trainmaster {tm.__version__}\n", "")
+
+
+def test_json_is_one_document_and_nothing_else(capsys: pytest.CaptureFixture[str], trace: Path) -> None:
+    code, out, _ = call(capsys, "simulate", trace, *SMALL, *FREE, "--policy", "fifo,sjf", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["schema"] == 1
+    # On one node of 8: a 0-100, b 100-200, c and d 200-250 and 200-205.
+    assert document["runs"][0]["mean_jct_s"] == (100 + 200 + 240 + 185) / 4
+    # sjf: a (its row is first) 0-100, then d and c together, then b from 150.
+    assert document["runs"][1]["mean_jct_s"] == (100 + 250 + 140 + 85) / 4
+
+
+def test_folder_holds_the_files_and_replaces_those_of_an_earlier_run(
+    capsys: pytest.CaptureFixture[str], trace: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    code, _, _ = call(capsys, "simulate", trace, *SMALL, "--policy", "srtf", "--events", "--out", out)
+    assert code == 0
+    names = {"summary.json", "jobs.csv", "series.json", "events.jsonl", "report.html"}
+    assert {path.name for path in out.iterdir()} == names
+    code, _, _ = call(capsys, "simulate", trace, *SMALL, "--policy", "fifo,las", "--out", out)
+    assert code == 0
+    assert {path.name for path in out.iterdir()} == names - {"events.jsonl"}
+    rows = list(csv.DictReader((out / "jobs.csv").read_text().splitlines()))
+    assert [(row["policy"], row["job_id"]) for row in rows[::4]] == [("fifo", "a"), ("las", "a")]
+    assert rows[1]["wait_s"] == "100"
+
+
+def test_same_figures_in_parallel_and_over_a_sweep(capsys: pytest.CaptureFixture[str], trace: Path) -> None:
+    def runs(*more: object) -> list[dict[str, object]]:
+        words = ("simulate", trace, "--nodes", "1,2", "--gpus-per-node", 8, "--policy", "fifo,srtf", "--json")
+        figures = json.loads(call(capsys, *words, "--seed", "0,1", *more)[1])["runs"]
+        timing = {"cpu_s", "wall_s", "decision_ms_mean", "decision_ms_p99", "peak_rss_mib"}
+        return [{key: value for key, value in run.items() if key not in timing} for run in figures]
+
+    alone = runs("--jobs", 1)
+    assert len(alone) == 8
+    assert alone == runs("--jobs", 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--policy", "strf"), "unknown policy 'strf' (did you mean 'srtf'?)"),
+        (("--policy", "las(limt=3)"), "policy las has no knob 'limt' (did you mean 'limit'?)"),
+        (("--policy", "fifo(placement=spread)"), "policy fifo has no knob 'placement'"),
+        (("--policy", "fifo,,las"), "an empty policy name"),
+        (("--policy", "fifo("), "can't read policy 'fifo('"),
+        (("--policy", "las(queues=0)"), "knob las.queues: 0 is out of range"),
+        (("--predictor", "orcle"), "unknown predictor 'orcle' (did you mean 'oracle'?)"),
+        (("--predictor", "noisy:x"), "sigma must be a number"),
+        (("--placement", "park"), "unknown placement 'park'"),
+        (("--nodes", "0"), "--nodes 0: expected whole numbers >= 1"),
+        (("--gpus-per-node", "0"), "0 GPUs"),
+        (("--jobs", "0"), "--jobs is 0"),
+        (("--seed", "-1"), "--seed -1: expected whole numbers >= 0"),
+        (("--set", "las.queues=3"), "--set names policy 'las', which is not simulated"),
+        (("--set", "queues=3"), "can't read --set queues=3"),
+        (("--checkpoint-cost", "-1"), "checkpoint_s is -1.0"),
+        (("--warmup", "nan"), "warmup_s is nan"),
+        (("--format", "phily"), "unknown"),
+        (("--events",), "--events writes a file (say where with --out DIR)"),
+        (("--failures", "nofile.csv"), "nofile.csv: can't be read: No such file"),
+        (("--nodes", "x"), "--nodes x: expected whole numbers"),
+        (("--bogus",), "No such option: --bogus"),
+        (("--limit", "many"), "'--limit'"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    capsys: pytest.CaptureFixture[str], trace: Path, words: tuple[str, ...], message: str
+) -> None:
+    code, out, err = call(capsys, "simulate", trace, *SMALL, "--policy", "fifo", *words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_output_that_cannot_be_written(
+    capsys: pytest.CaptureFixture[str], trace: Path, tmp_path: Path
+) -> None:
+    code, _, err = call(capsys, "simulate", trace, *SMALL, "--out", trace)
+    assert code == 2
+    assert err == f"trainmaster: {trace}: is not a folder (give --out a folder)\n"
+    code, _, err = call(capsys, "simulate", trace, *SMALL, "--out", trace / "below")
+    assert code == 1
+    assert err.count("\n") == 1
+
+
+def test_policy_class_from_python(trace: Path) -> None:
+    class Mine(tm.Policy):
+        """Alphabetical, as an example."""
+
+        name = "mine"
+
+    cluster = tm.Cluster.homogeneous(1, 8)
+    result = tm.simulate(tm.load_trace(trace), cluster, ["fifo", Mine], predictor="oracle")
+    assert [run["policy"] for run in result.runs] == ["fifo", "mine"]
+    with pytest.raises(tm.InputError, match="unknown setting 'placment'"):
+        tm.simulate(tm.load_trace(trace), cluster, Mine, placment="pool")
+
+
+def test_usage_bills_what_was_held(capsys: pytest.CaptureFixture[str], trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    call(capsys, "simulate", trace, *SMALL, *FREE, "--policy", "fifo", "--events", "--out", out)
+    code, text, _ = call(capsys, "usage", out, "--csv")
+    assert code == 0
+    rows = [line.split(",") for line in text.splitlines()]
+    assert rows[0] == ["tenant", "jobs", "gpu_hours"]
+    assert [(name, jobs) for name, jobs, _ in rows[1:]] == [("red", "2"), ("blue", "2")]
+    assert [float(hours) * 3600 for _, _, hours in rows[1:]] == pytest.approx([1000, 805])
+    _, text, _ = call(capsys, "usage", out, "--by", "user", "--from", 150, "--to", 210, "--json")
+    assert json.loads(text) == [
+        {"user": "bob", "jobs": 2, "gpu_hours": pytest.approx((50 * 8 + 10 * 4) / 3600)},
+        {"user": "ann", "jobs": 1, "gpu_hours": pytest.approx(5 / 3600)},
+    ]
+    code, _, err = call(capsys, "usage", out, "--policy", "las")
+    assert code == 2
+    assert "no run matches; there are: fifo on 1 nodes, seed 0" in err
+
+
+def test_policies_are_listed_and_described(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [entry["name"] for entry in json.loads(call(capsys, "policies", "--json")[1])]
+    assert names == ["fifo", "sjf", "srtf", "srsf", "las", "gittins", "priority", "drf", "timeslice"]
+    described = json.loads(call(capsys, "policies", "las", "--json")[1])
+    assert described["parts"]["ordering"] == "AttainedService"
+    assert {"name", "default", "range", "help"} == described["knobs"][0].keys()
