@@ -163,9 +163,9 @@ def _from_file(path: str, attribute: str) -> type[Policy]:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
     except SyntaxError as error:
         raise InputError(f"not valid Python: {error.msg}", file=path, row=error.lineno) from None
-    except Exception as error:  # noqa: BLE001 (it is the user's code: anything can be raised)
+    except Exception as error:  # the user's code: anything can be raised
         rows = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-        what = f"{type(error).__name__}: {error}"
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise InputError(what, file=path, row=rows[-1] if rows else None) from error
     classes = {
         name: member
