@@ -100,10 +100,9 @@ def simulate(
     seeds = _numbers(seed, "--seed", 0)
     with ExitStack() as stack:
         logs = Path(stack.enter_context(_event_folder())) if events else None
-        loaded = _load(trace, format, strict, start, end, limit)
         update = stack.enter_context(progress_bar("simulating"))
         result = run(
-            loaded,
+            _load(trace, format, strict, start, end, limit),
             clusters,
             policy,
             seed=seeds,
@@ -116,7 +115,7 @@ def simulate(
             progress=update,
         )
         written = _write(result, out, logs) if out is not None else []
-    _show(result, loaded, written, json)
+    _show(result, written, json)
 
 
 def _load(
@@ -208,14 +207,14 @@ def _write(result: Result, out: Path, logs: Path | None) -> list[Path]:
     return result.write(out, events=events, report=write_report)
 
 
-def _show(result: Result, trace: Trace, written: list[Path], json: bool) -> None:
+def _show(result: Result, written: list[Path], json: bool) -> None:
     from trainmaster.report import comparison_text
 
     if json:
         emit_json(result.document)
         return
     say(comparison_text(result.runs))
-    for line in _remarks(result, trace):
+    for line in _remarks(result):
         say(line)
     for path in written:
         if path.name == "report.html":
@@ -223,7 +222,7 @@ def _show(result: Result, trace: Trace, written: list[Path], json: bool) -> None
     sys.stdout.flush()
 
 
-def _remarks(result: Result, trace: Trace) -> list[str]:
+def _remarks(result: Result) -> list[str]:
     lines = []
     dropped = result.trace["dropped"]
     if dropped:

@@ -19,6 +19,9 @@ from trainmaster.model.units import GPU, SECOND
 MAX_BUCKETS = 600
 """Buckets are whole hours, as many as keep their number below this."""
 
+CHUNK = 200_000
+"""Intervals looked at together: millions at once would cost more memory than the run."""
+
 LANE_HOURS = 24
 MAX_SEGMENTS = 6_000
 
@@ -63,11 +66,14 @@ def bucket_means(
     bounds = width * np.arange(1, count + 1)
     total = np.zeros(count)
     for instants, sign in ((start, 1.0), (end, -1.0)):
-        since = np.maximum(instants - begin, 0.0)
-        bucket = np.minimum((since / width).astype(np.int64), count)
-        weights = np.bincount(bucket, weight, count + 1)[:count]
-        moments = np.bincount(bucket, weight * since, count + 1)[:count]
-        total += sign * (bounds * np.cumsum(weights) - np.cumsum(moments))
+        weights, moments = np.zeros(count + 1), np.zeros(count + 1)
+        for first in range(0, len(instants), CHUNK):
+            part = slice(first, first + CHUNK)
+            since = np.maximum(instants[part] - begin, 0.0)
+            bucket = np.minimum((since / width).astype(np.int64), count)
+            weights += np.bincount(bucket, weight[part], count + 1)
+            moments += np.bincount(bucket, weight[part] * since, count + 1)
+        total += sign * (bounds * np.cumsum(weights[:count]) - np.cumsum(moments[:count]))
     means: Floats = np.diff(total, prepend=0.0) / width
     return means
 
@@ -82,9 +88,10 @@ def lanes(ledger: Ledger, cluster: Cluster, series: dict[str, Any]) -> dict[str,
     if cluster.pooled or not len(ledger.hold_row):
         return None
     begin, end = _busiest_window(series)
-    asked = np.asarray(ledger.hold_asked, dtype=np.int64) / SECOND
-    left = np.asarray(ledger.hold_left, dtype=np.int64) / SECOND
-    inside: NDArray[np.int64] = np.flatnonzero((left > begin) & (asked < end) & (left > asked))
+    asked = np.asarray(ledger.hold_asked, dtype=np.int64)
+    left = np.asarray(ledger.hold_left, dtype=np.int64)
+    within = (left > begin * SECOND) & (asked < end * SECOND) & (left > asked)
+    inside: NDArray[np.int64] = np.flatnonzero(within)
     inside = inside[np.argsort(asked[inside], kind="stable")]
     segments: list[list[Any]] = []
     for hold in inside.tolist():
