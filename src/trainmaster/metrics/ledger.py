@@ -8,7 +8,7 @@ columns, so that memory stays small; each time a job held GPUs is one *hold*:
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from trainmaster.model.action import Action, Start, Stop
 from trainmaster.model.allocation import Allocation
@@ -58,11 +58,14 @@ class _Open:
 class Ledger:
     """Columns of jobs and of holds.
 
+    Args:
+        speed: progress per unit of time on given GPUs; None = always 1.
+
     Attributes:
         jobs: every job submitted, in that order; `row` below is an index into it.
         first_start, finish: ns by row; -1 = never.
-        run: ns of progress by row, work that was lost included.
-        lost: ns of progress by row that was lost with a node.
+        run: ns of running by row, work that was lost included.
+        lost: ns of running by row whose work was lost with a node.
         preemptions: times stopped by the scheduler, by row.
         status: "finished", "failed", "cancelled" or "unfinished", by row.
         hold_row, hold_asked, hold_began, hold_ended, hold_left: the holds, in the order
@@ -70,7 +73,8 @@ class Ledger:
         hold_allocation: their GPUs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, speed: Callable[[Job, Allocation], float] | None = None) -> None:
+        self._speed = speed
         self.jobs: list[Job] = []
         self.first_start = array("q")
         self.finish = array("q")
@@ -106,8 +110,8 @@ class Ledger:
                 self._closed(jobs.pop(event.job_id), now, "failed")
             elif isinstance(event, Lost):
                 job = jobs[event.job_id]
-                self._left(job, now)
-                job.lost += job.kept - event.kept
+                speed = self._left(job, now)
+                job.lost += round((job.kept - event.kept) / speed)
                 job.kept = event.kept
                 if self.status[job.row] == "cancelled":
                     self._closed(jobs.pop(event.job_id), now, "cancelled")
@@ -155,9 +159,10 @@ class Ledger:
         else:
             self._left(job, now)
 
-    def _left(self, job: _Open, now: int) -> None:
-        """The job holds no GPUs any more."""
+    def _left(self, job: _Open, now: int) -> float:
+        """The job holds no GPUs any more; returns how fast it was on them."""
         assert job.allocation is not None
+        speed = 1.0 if self._speed is None else self._speed(job.job, job.allocation)
         ended = now if job.ended == NEVER else job.ended
         began = ended if job.began == NEVER else job.began
         self.hold_row.append(job.row)
@@ -167,8 +172,9 @@ class Ledger:
         self.hold_left.append(now)
         self.hold_allocation.append(job.allocation)
         job.run += ended - began
-        job.kept += ended - began
+        job.kept += ended - began if speed == 1.0 else int((ended - began) * speed)
         job.allocation = None
+        return speed
 
     def _closed(self, job: _Open, now: int, status: str) -> None:
         if job.allocation is not None:

@@ -105,7 +105,7 @@ def run(
     for at, event in setup.failures:
         clock.announce(at, event)
     executor = VirtualCluster(clock, duration, options.costs, setup.speed)
-    ledger = Ledger()
+    ledger = Ledger(setup.speed)
     begun_cpu, begun_wall = time.process_time(), time.perf_counter()
     with rare_collections():
         times, events = _loop(engine, clock, executor, ledger, len(setup.jobs), watch, progress)
