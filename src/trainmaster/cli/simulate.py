@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -114,8 +115,23 @@ def simulate(
             events=logs,
             progress=update,
         )
+        result.command = _command(sys.argv[1:])
         written = _write(result, out, logs) if out is not None else []
     _show(result, written, json)
+
+
+def _command(words: list[str]) -> str:
+    """The call without what doesn't change the figures, for the record."""
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip or word == "--json":
+            skip = False
+        elif word in ("--out", "--jobs"):
+            skip = True
+        elif not word.startswith(("--out=", "--jobs=")):
+            kept.append(word)
+    return shlex.join(["trainmaster", *kept])
 
 
 def _load(
@@ -229,6 +245,10 @@ def _remarks(result: Result) -> list[str]:
         total = sum(dropped.values())
         reasons = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in dropped.items())
         lines.append(f"left out: {total} rows ({reasons})")
+    recorded = result.trace["recorded"]
+    if recorded:
+        minutes = recorded["mean_wait_s"] / 60
+        lines.append(f"as recorded in the log: mean wait {minutes:.1f} min over {recorded['jobs']} jobs")
     for feature, count in result.trace["ignored"].items():
         lines.append(f"not modelled: {feature}, asked by {count} jobs")
     if any(run["predictor"] == "declared" for run in result.runs):

@@ -52,7 +52,9 @@ class NodeCapacity:
         self._up = self.whole = (1 << len(self.size)) - 1
         self._types: dict[str, int] = {}
         for index, node in enumerate(cluster.nodes):
-            self._types[node.gpu_type] = self._types.get(node.gpu_type, 0) | 1 << index
+            # Logs and cluster files spell types differently: a100, A100.
+            name = node.gpu_type.casefold()
+            self._types[name] = self._types.get(name, 0) | 1 << index
         self._eligible: dict[tuple[str, ...], int] = {}
         # Devices shared by fractions: (free milli, node, device), and the same by place.
         self._shared: list[tuple[int, int, int]] = []
@@ -82,7 +84,7 @@ class NodeCapacity:
         if mask is None:
             mask = 0
             for gpu_type in request.gpu_types:
-                mask |= self._types.get(gpu_type, 0)
+                mask |= self._types.get(gpu_type.casefold(), 0)
             self._eligible[request.gpu_types] = mask
         return mask & self._up
 

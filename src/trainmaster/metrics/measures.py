@@ -71,11 +71,24 @@ def job_measures(
         "mean_first_wait_s": mean((first - submit)[started]),
         "makespan_s": makespan,
         "utilization": useful / (gpus * makespan) if makespan else None,
+        "utilization_in_span": _utilization_in_span(ledger, size, gpus),
         "preemptions": int(sum(ledger.preemptions)),
         "overhead_gpu_s": float(np.sum(overhead * held)),
         "lost_gpu_s": float(np.sum(lost * size)),
         "mean_run_s": mean(run[done]),
     }
+
+
+def _utilization_in_span(ledger: Ledger, size: Floats, gpus: int) -> float | None:
+    """Share of the GPUs that made progress between the first and the last submission."""
+    if not ledger.jobs:
+        return None
+    first, last = ledger.jobs[0].submit, ledger.jobs[-1].submit
+    began = np.clip(np.asarray(ledger.hold_began, dtype=np.int64), first, last)
+    ended = np.clip(np.asarray(ledger.hold_ended, dtype=np.int64), first, last)
+    used = float(np.sum((ended - began) / SECOND * size[np.asarray(ledger.hold_row, dtype=np.int64)]))
+    span = (last - first) / SECOND
+    return used / (gpus * span) if span else None
 
 
 def counted_jobs(submit: Floats, warmup_s: float, cooldown_s: float) -> NDArray[np.bool_]:

@@ -70,7 +70,7 @@ def prepare(
     if not prepared.jobs:
         reasons = ", ".join(f"{count} {reason}" for reason, count in prepared.dropped.items())
         raise InputError(f"no job is left to simulate ({reasons or 'the trace is empty'})", file=trace.path)
-    prepared.ignored = _ignored(prepared.jobs)
+    prepared.ignored = _ignored(prepared.jobs, typed=runs.gpu_types != [""])
     if profile is not None:
         unknown = sum(profile.unknown(prepared.jobs, runs.gpu_types).values())
         if unknown:
@@ -110,7 +110,8 @@ class _Runs:
         if self._profile is None or job.workload is None:
             return ""
         asked = job.request.gpu_types
-        types = [name for name in self.gpu_types if not asked or not name or name in asked]
+        wanted = {name.casefold() for name in asked}
+        types = [name for name in self.gpu_types if not asked or not name or name.casefold() in wanted]
         runs = all(self._profile.runs_on(job, name) for name in types)
         return "" if runs else "model_does_not_run"
 
@@ -141,11 +142,14 @@ class _Fits:
         return ""
 
 
-def _ignored(jobs: list[Job]) -> dict[str, int]:
+def _ignored(jobs: list[Job], *, typed: bool) -> dict[str, int]:
     """Features of jobs that this simulation doesn't model, with the number of jobs."""
     counts = {
         "depends_on": sum(1 for job in jobs if job.depends_on),
         "elastic sizes": sum(1 for job in jobs if job.request.min_gpus or job.request.max_gpus),
+        "GPU types (the cluster names none: give --cluster)": (
+            0 if typed else sum(1 for job in jobs if job.request.gpu_types)
+        ),
         "requested number of nodes": sum(1 for job in jobs if job.request.nodes),
     }
     return {feature: count for feature, count in counts.items() if count}

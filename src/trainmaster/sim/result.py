@@ -110,6 +110,7 @@ class Result:
     seed: int
     submitted: list[Job]
     records: list[RunRecord] = field(default_factory=list)
+    command: str | None = None
 
     @property
     def runs(self) -> list[dict[str, Any]]:
@@ -133,6 +134,7 @@ class Result:
         return {
             "schema": 1,
             "trainmaster": __version__,
+            **({} if self.command is None else {"command": self.command}),
             "trace": self.trace,
             "cluster": {"gpus": self.cluster.gpus, "nodes": len(self.cluster.nodes)},
             "seed": self.seed,

@@ -10,7 +10,7 @@ import multiprocessing
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +271,10 @@ def _summary(setup: Setup, policy: Policy, ledger: Ledger, figures: dict[str, An
         "knobs": dict(policy.settings),
         "predictor": options.predictor,
         "placement": options.placement,
+        "relax_s": options.relax_s,
+        "costs": asdict(options.costs),
+        "warmup_s": options.warmup_s,
+        "cooldown_s": options.cooldown_s,
         "cluster": {"gpus": setup.cluster.gpus, "nodes": len(setup.cluster.nodes)},
         "seed": setup.seed,
         **measures,
@@ -292,9 +296,18 @@ def _trace_entry(trace: Trace, prepared: Prepared) -> dict[str, Any]:
         "jobs": len(prepared.jobs),
         "dropped": dict(sorted(prepared.dropped.items())),
         "ignored": prepared.ignored,
+        "recorded": _recorded(trace, prepared),
         "span_s": (prepared.jobs[-1].submit - prepared.jobs[0].submit) / 1e9,
         "gpu_hours": sum(job.request.gpus * duration for job, duration in pairs) / 3.6e15,
     }
+
+
+def _recorded(trace: Trace, prepared: Prepared) -> dict[str, Any] | None:
+    """The waits that the log itself recorded: what the cluster's own scheduler did."""
+    kept = {job.id for job in prepared.jobs}
+    pairs = zip(trace.jobs, trace.truths, strict=True)
+    waits = [truth.queue for job, truth in pairs if truth.queue is not None and job.id in kept]
+    return {"jobs": len(waits), "mean_wait_s": sum(waits) / len(waits) / 1e9} if waits else None
 
 
 def event_folder() -> tempfile.TemporaryDirectory[str]:

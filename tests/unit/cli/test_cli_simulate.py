@@ -173,3 +173,36 @@ def test_policies_are_listed_and_described(capsys: pytest.CaptureFixture[str]) -
     described = json.loads(call(capsys, "policies", "las", "--json")[1])
     assert described["parts"]["ordering"] == "AttainedService"
     assert {"name", "default", "range", "help"} == described["knobs"][0].keys()
+
+
+def test_records_say_how_to_make_them_again(
+    capsys: pytest.CaptureFixture[str], trace: Path, tmp_path: Path
+) -> None:
+    words = ("simulate", str(trace), "--nodes", "1", "--gpus-per-node", "8", "--policy", "fifo", *FREE)
+    more = ("--restore-cost", "600", "--warmup", "5")
+    document = json.loads(call(capsys, *words, *more, "--out", tmp_path / "o", "--jobs", 2, "--json")[1])
+    assert document["command"].split()[1:] == [str(word) for word in (*words, *more)]
+    run = document["runs"][0]
+    assert run["costs"]["restore_s"] == 600
+    assert (run["warmup_s"], run["relax_s"]) == (5, None)
+    # Between the submissions, 0 s and 20 s, the 8 GPUs were busy.
+    assert run["utilization_in_span"] == 1.0
+
+
+def test_what_the_log_recorded_and_what_is_not_modelled(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(
+        "job_id,submit_s,duration_s,num_gpus,queue_s,gpu_type\na,0,9,1,60,a100\nb,0,9,1,180,h100\nc,0,9,0,999,\n"
+    )
+    _, out, err = call(capsys, "simulate", log, *SMALL, "--policy", "fifo", "--json")
+    assert json.loads(out)["trace"]["recorded"] == {"jobs": 2, "mean_wait_s": 120.0}
+    _, _, err = call(capsys, "simulate", log, *SMALL, "--policy", "fifo")
+    assert "as recorded in the log: mean wait 2.0 min over 2 jobs" in err
+    assert "not modelled: GPU types (the cluster names none: give --cluster), asked by 2 jobs" in err
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text("nodes: [{gpus: 8, type: A100}]\n")
+    _, out, err = call(capsys, "simulate", log, "--cluster", cluster, "--policy", "fifo", "--json")
+    dropped = json.loads(out)["trace"]["dropped"]
+    assert dropped == {"gpu_type_not_offered": 1, "zero_gpus": 1}
