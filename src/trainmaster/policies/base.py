@@ -85,6 +85,9 @@ class Policy:
         if self.preemptive:
             self.walk = GreedyWalk() if placement == "pool" else Evict()
         self.compose()
+        if isinstance(self.walk, GreedyWalk | Evict) and not self.ordering.preemptive:
+            # Nobody gives way under such an order, so there is nothing to look for.
+            self.walk = Greedy()
 
     def compose(self) -> None:
         """Name the parts. Called once, with `settings` and the default parts in place."""

@@ -102,7 +102,8 @@ def simulate(
         unknown = next((name for name in settings if name not in Options.__dataclass_fields__), None)
         if unknown is not None or options is not None:
             what = f"unknown setting {unknown!r}" if unknown else "settings and options exclude each other"
-            raise InputError(what, mend=nearest(unknown or "", Options.__dataclass_fields__))
+            known = [*Options.__dataclass_fields__, *simulate.__annotations__.keys() - {"return", "settings"}]
+            raise InputError(what, mend=nearest(unknown or "", known))
     options = options or Options(**settings)
     clusters = [cluster] if isinstance(cluster, Cluster) else list(cluster)
     seeds = [seed] if isinstance(seed, int) else list(seed)

@@ -146,6 +146,21 @@ def test_policy_class_from_python(trace: Path) -> None:
     assert [run["policy"] for run in result.runs] == ["fifo", "mine"]
     with pytest.raises(tm.InputError, match="unknown setting 'placment'"):
         tm.simulate(tm.load_trace(trace), cluster, Mine, placment="pool")
+    with pytest.raises(tm.InputError, match="did you mean 'seed'"):
+        tm.simulate(tm.load_trace(trace), cluster, Mine, seeds=[0, 1])
+
+
+def test_preemptive_policy_whose_order_is_not(trace: Path) -> None:
+    class Meek(tm.Policy):
+        """Says that it preempts, under an order in which nobody gives way."""
+
+        name = "meek"
+        preemptive = True
+
+    cluster = tm.Cluster.homogeneous(1, 8)
+    for placement in ("pool", "pack"):
+        summary = tm.simulate(tm.load_trace(trace), cluster, Meek, placement=placement).summary
+        assert (summary["finished"], summary["preemptions"]) == (4, 0)
 
 
 def test_usage_bills_what_was_held(capsys: pytest.CaptureFixture[str], trace: Path, tmp_path: Path) -> None:
