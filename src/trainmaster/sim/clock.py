@@ -7,7 +7,7 @@ influence each other.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from trainmaster.model.event import Event
 from trainmaster.model.job import Job
@@ -29,18 +29,32 @@ ALWAYS = Ticket()
 class Clock:
     """Future events in a heap, and the arrivals of a sorted list of jobs."""
 
-    __slots__ = ("_arrivals", "_heap", "_next", "_sequence")
+    __slots__ = ("_arrivals", "_called_off", "_heap", "_next", "_sequence")
 
     def __init__(self, arrivals: list[Job]) -> None:
         self._arrivals = arrivals
         self._next = 0
         self._heap: list[tuple[int, int, int, Event, Ticket]] = []
         self._sequence = 0
+        self._called_off = 0
 
     def announce(self, at: int, event: Event, ticket: Ticket = ALWAYS) -> None:
         """`event` will happen at `at`, unless its ticket is cancelled by then."""
         self._sequence += 1
         heappush(self._heap, (at, event.rank, self._sequence, event, ticket))
+
+    def call_off(self, ticket: Ticket) -> None:
+        """What was announced with this ticket will not happen.
+
+        The end of a job that is stopped again and again would otherwise be kept a hundred
+        times, until the time for which it was announced.
+        """
+        ticket.cancelled = True
+        self._called_off += 1
+        if self._called_off > 1_000 and 2 * self._called_off > len(self._heap):
+            self._heap[:] = [entry for entry in self._heap if not entry[4].cancelled]
+            heapify(self._heap)
+            self._called_off = 0
 
     def next_instant(self) -> int | None:
         """When something happens next; None = never."""

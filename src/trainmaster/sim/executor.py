@@ -139,7 +139,7 @@ class VirtualCluster:
 
     def _halt(self, process: _Process, done: int) -> None:
         """Call off what was announced for the process."""
-        process.ticket.cancelled = True
+        self._clock.call_off(process.ticket)
         process.ticket = Ticket()
         process.done = done
         process.began = NOT_RUNNING
