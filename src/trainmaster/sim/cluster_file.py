@@ -52,11 +52,15 @@ def _parse(path: Path) -> Any:
     import yaml
 
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
     except UnicodeDecodeError:
         raise InputError("not a text file", file=path, mend="write YAML in UTF-8") from None
+    try:
+        return yaml.safe_load(text)
+    except (ValueError, RecursionError) as error:  # a date that is none, too many brackets
+        raise InputError(f"not valid YAML: {error}", file=path) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or "not valid YAML"

@@ -34,7 +34,7 @@ def read_failures(path: str | Path, cluster: Cluster) -> list[tuple[int, NodeDow
                 raise InputError(
                     "missing column", file=path, row=1, column=missing[0], mend=",".join(COLUMNS)
                 )
-            return [_event(row, number, path, cluster) for number, row in enumerate(reader, start=2)]
+            return [_event(row, reader.line_num, path, cluster) for row in reader]
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
     except (UnicodeDecodeError, csv.Error) as error:
@@ -52,7 +52,7 @@ def _event(
     if not 0 <= seconds < 1e12:
         raise InputError(f"{at!r} is not a time in seconds >= 0", file=path, row=number, column="time_s")
     node = cluster.names.get(name)
-    if node is None and name.isdigit() and int(name) < len(cluster.nodes):
+    if node is None and name.isdecimal() and len(name) < 10 and int(name) < len(cluster.nodes):
         node = int(name)
     if node is None:
         hint = nearest(name, list(cluster.names)[:1000])
