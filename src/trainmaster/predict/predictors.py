@@ -86,7 +86,9 @@ class Noisy(Base):
     def predict(self, job: Job, attained: int, now: int) -> Estimate:
         """Truth x exp(N(0, sigma)); past it, twice what it has run."""
         # A generator per job makes the error independent of the order of questions.
-        draw = random.Random(zlib.crc32(job.id.encode()) << 32 | self._seed).gauss(0.0, self._sigma)
+        draw = random.Random(zlib.crc32(job.id.encode(errors="surrogatepass")) << 32 | self._seed).gauss(
+            0.0, self._sigma
+        )
         return Estimate(overrun(round(self._duration(job) * math.exp(draw)), attained), self._sigma)
 
 

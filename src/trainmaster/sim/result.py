@@ -196,7 +196,9 @@ class Result:
             with draft.joinpath("summary.json").open("w", encoding="utf-8") as file:
                 json.dump(self.document, file, indent=1, allow_nan=False)
                 file.write("\n")
-            with draft.joinpath("jobs.csv").open("w", newline="", encoding="utf-8") as file:
+            # A log's own names need not be valid Unicode.
+            jobs = draft.joinpath("jobs.csv")
+            with jobs.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
                 self._write_jobs(file)
             with draft.joinpath("series.json").open("w", encoding="utf-8") as file:
                 json.dump(
@@ -283,6 +285,7 @@ def replaced_files(folder: Path) -> Iterator[Path]:
     import shutil
     import tempfile
 
+    new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=folder))
@@ -300,3 +303,5 @@ def replaced_files(folder: Path) -> Iterator[Path]:
         raise OutputError(f"{folder}: can't be written: {error.strerror}; nothing was changed") from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+        if new and not any(folder.iterdir()):
+            folder.rmdir()

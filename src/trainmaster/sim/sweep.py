@@ -24,7 +24,7 @@ from trainmaster.metrics.measures import (
 )
 from trainmaster.metrics.series import lanes, time_series
 from trainmaster.model.cluster import Cluster
-from trainmaster.model.errors import InputError, nearest
+from trainmaster.model.errors import InputError, OutputError, nearest
 from trainmaster.policies.base import Policy
 from trainmaster.policies.knobs import Value
 from trainmaster.policies.registry import Specification, create, split, title_of
@@ -247,8 +247,11 @@ def _run(task: _Task, count: Callable[[int, int], None]) -> RunRecord:
     if task.log is None:
         outcome = run(setup, policy, progress=progress)
     else:
-        with EventLog(task.log, task.number, _placed(setup.cluster, setup.options)) as log:
-            outcome = run(setup, policy, watch=log, progress=progress)
+        try:
+            with EventLog(task.log, task.number, _placed(setup.cluster, setup.options)) as log:
+                outcome = run(setup, policy, watch=log, progress=progress)
+        except OSError as error:
+            raise OutputError(f"{task.log}: can't be written: {error.strerror}") from None
     count(task.number, len(setup.jobs))
     cluster = _placed(setup.cluster, setup.options)
     buckets = time_series(outcome.ledger)
