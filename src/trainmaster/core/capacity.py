@@ -184,13 +184,13 @@ class NodeCapacity:
 
     def startable(self, allocation: Allocation) -> bool:
         """Whether no stopping job still occupies one of these devices."""
-        if not self._held:
-            return True
-        return not any(
-            devices & occupied
-            for node, devices, _ in allocation.shares
-            for occupied in self._held.get(node, ())
-        )
+        held = self._held
+        if held:
+            for node, devices, _ in allocation.shares:
+                for occupied in held.get(node, ()):
+                    if devices & occupied:
+                        return False
+        return True
 
     def set_up(self, node: int, up: bool) -> None:
         """A node fails (its free GPUs vanish) or is back (they count again)."""

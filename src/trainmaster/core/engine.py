@@ -12,7 +12,7 @@ Outcomes that fall on the same instant form a follow-up batch.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from trainmaster.core.invariants import check
@@ -107,8 +107,9 @@ class Engine:
         apply = self._apply
         for event in events:
             apply[type(event)](event)
-        if self._nominated:
-            self._start_nominated()
+        if self._nominated and self.state.vacated:
+            self._start_nominated(self._nominated.values())
+        self.state.vacated = False
         if self._ask:
             self._decide()
         if self._validate:
@@ -276,23 +277,20 @@ class Engine:
         for job in view.started:
             self._nominated[job.job.id] = job
         if view.started:
-            self._start_nominated()
+            self._start_nominated(view.started)
         if view.wake_at is not None:
             self._wake(view.wake_at)
 
-    def _start_nominated(self) -> None:
-        """Start every nominated job whose GPUs are empty, first come first served."""
+    def _start_nominated(self, jobs: Collection[JobState]) -> None:
+        """Start those of the nominated jobs whose GPUs are empty, first come first served."""
         capacity = self.state.capacity
-        ready = [
-            job for job in self._nominated.values() if job.allocation and capacity.startable(job.allocation)
-        ]
-        for job in ready:
-            assert job.allocation is not None
-            if not capacity.startable(job.allocation):
-                continue
-            del self._nominated[job.job.id]
-            self.state.ask_start(job, self.now, self.policy.min_run)
-            self._actions.append(Start(job.job.id, job.allocation))
+        for job in tuple(jobs):
+            allocation = job.allocation
+            assert allocation is not None
+            if capacity.startable(allocation):
+                del self._nominated[job.job.id]
+                self.state.ask_start(job, self.now, self.policy.min_run)
+                self._actions.append(Start(job.job.id, allocation))
 
     def _wake(self, at: int) -> None:
         if self._wake_at is not None and self._wake_at <= at:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
+from math import ceil
 
 from trainmaster.core.capacity import Capacity, capacity_of
 from trainmaster.core.running import RunningOrder
@@ -101,7 +102,8 @@ class JobState:
     def expected_end(self, now: int) -> int:
         """Predicted end if left alone on its GPUs, ns; at least `now`."""
         left = self.remaining(now)
-        return now + (left if self.speed == 1.0 else int(left / self.speed))
+        # Rounded up, so that nothing is left at that instant.
+        return now + (left if self.speed == 1.0 else ceil(left / self.speed))
 
     def pause(self, now: int) -> None:
         """Stop the progress clock."""
@@ -179,6 +181,7 @@ class State:
         self.allocated: dict[str, int] = {}
         self.touched: set[int] = set()
         self.improved: set[int] = set()
+        self.vacated = False
         self.order: RunningOrder | None = (
             RunningOrder() if ordering.preemptive and ordering.stable and cluster.pooled else None
         )
@@ -308,6 +311,7 @@ class State:
             self.improve(allocation)
         if not nominated:
             self.capacity.leave(allocation)
+            self.vacated = True
         job.version += 1
 
     def touch(self, allocation: Allocation) -> None:

@@ -62,6 +62,8 @@ class VictimIndex:
         self._heaps: dict[int, list[Entry]] = {}
         self._positions: dict[int, int] = {}
         self._protected: dict[JobView, int] = {}
+        # How long new and resumed jobs lately took to start, ns.
+        self._latency = {False: 0, True: 0}
 
     def begin(self, view: ClusterView, ordering: Ordering) -> set[int]:
         """Take up what happened since the last decision.
@@ -141,7 +143,7 @@ class VictimIndex:
                     key = job.running_key if stable else ordering.running_key(job, now)
                     jobs.append((key, job, milli // GPU))
             elif phase is RUNNING or phase is STARTING:
-                protected[job] = _protected_until(job, now)
+                protected[job] = self._protected_until(job)
         return Victims(jobs, view.capacity.free_on(node))
 
     def _heap(self, gpus: int) -> list[Entry]:
@@ -171,25 +173,29 @@ class VictimIndex:
         expired = [job for job, until in self._protected.items() if until <= now]
         for job in expired:
             if job.phase is STARTING or job.protected_until > now:
-                self._protected[job] = _protected_until(job, now)
+                self._protected[job] = self._protected_until(job)
             else:
                 del self._protected[job]
                 if job.allocation is not None:
                     self._view.improve(job.allocation)
+
+    def _protected_until(self, job: JobView) -> int:
+        """Until when the job may not be stopped; an expectation while it is starting, since
+        it will be protected from its start on."""
+        now = self._view.now
+        if job.phase is RUNNING:
+            resumed = job.attained(now) > now - job.running_since
+            self._latency[resumed] = job.running_since - job.started_at
+            return job.protected_until
+        min_run = job.protected_until - job.started_at
+        expected = job.protected_until + self._latency[job.attained(now) > 0]
+        return expected if expected > now else now + max(min_run, SECOND)
 
 
 def allocation_of(job: JobView) -> Allocation:
     """The GPUs of a job that holds some."""
     assert job.allocation is not None
     return job.allocation
-
-
-def _protected_until(job: JobView, now: int) -> int:
-    """Until when the job may not be stopped, at least; one that is still starting later than
-    it was asked to will be protected from its start on."""
-    if job.protected_until > now:
-        return job.protected_until
-    return now + max(job.protected_until - job.started_at, SECOND)
 
 
 def _key(victim: tuple[int, JobView, int]) -> int:
