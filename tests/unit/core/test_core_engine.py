@@ -26,6 +26,7 @@ from trainmaster.model.event import (
 )
 from trainmaster.model.job import Job, Request
 from trainmaster.model.ports import ClusterView, Estimate, Phase
+from trainmaster.model.units import SECOND
 from trainmaster.policies.parts.ordering import Order, ShortestRemainingTime
 from trainmaster.predict import Oracle
 
@@ -199,6 +200,30 @@ class TestTimers:
         assert (state.estimate.total, state.expected_end(100)) == (200, 200)
         assert state.running_key > before
         assert policy.asked[-1] == 100
+
+    @pytest.mark.parametrize("speed", [0.3, 0.7, 1.3, 3.0])
+    def test_an_estimate_is_outlived_on_fast_and_slow_gpus_too(self, speed: float) -> None:
+        """The instant at which the predicted work is done is rounded, its timer is not lost."""
+
+        class Twice(Oracle):
+            exact = False
+
+            def predict(self, job: Job, attained: int, now: int) -> Estimate:
+                return Estimate(100 * SECOND if attained < 5 * SECOND else 10**6 * SECOND)
+
+        policy = Told(ordering=ShortestRemainingTime())
+        predictor = Twice(lambda job: 1, lambda job, allocation: speed)
+        engine = Engine(Cluster.homogeneous(1, 1), policy, predictor, validate=True)
+        policy.steps = [starts("a", gpus(0, 1))]
+        engine.handle(0, [Submitted(job("a"))])
+        actions = engine.handle(0, [Started("a")])
+        for _ in range(3):
+            if engine.state.jobs["a"].estimate.total > 100 * SECOND:
+                break
+            (timer,) = actions
+            assert isinstance(timer, Wake)
+            actions = engine.handle(timer.at, [Timer("a", timer.version)])
+        assert engine.state.jobs["a"].estimate.total == 10**6 * SECOND
 
 
 class TestCancelling:
