@@ -78,6 +78,7 @@ class TestJobMeasures:
             "mean_first_wait_s": (0 + 80) / 2,
             "makespan_s": 370.0,
             "utilization": (2 * 100 + 4 * 100) / (4 * 370),
+            "utilization_in_span": 2 * 50 / (4 * 50),
             "preemptions": 1,
             "overhead_gpu_s": 4 * (10 + 6 + 20),
             "lost_gpu_s": 4 * 60,
