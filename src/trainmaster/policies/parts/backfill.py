@@ -275,12 +275,12 @@ def find_in_both(
 ) -> tuple[Allocation, Allocation] | None:
     """GPUs that are free now, and as many on the same nodes that are left over at the
     reservation: which devices of a node they are doesn't matter."""
-    nodes = EVERYWHERE
+    nodes, whole = EVERYWHERE, job.gpus % GPU == 0
     while True:
         allocation = placement.find(capacity, job.job.request, relaxed=relaxed, nodes=nodes)
         if allocation is None:
             return None
-        shares = [left_over(later, share) for share in allocation.shares]
+        shares = [left_over(later, share, whole) for share in allocation.shares]
         then = Allocation.of([share for share in shares if share is not None])
         if None not in shares and later.fits(then):
             return allocation, then
@@ -289,11 +289,12 @@ def find_in_both(
             nodes &= ~(1 << node)
 
 
-def left_over(later: CapacityView, share: Share) -> Share | None:
-    """These GPUs, or else as many others of their node, if they are free at the reservation."""
+def left_over(later: CapacityView, share: Share, whole: bool) -> Share | None:
+    """These GPUs, or else (of a gang of whole ones) as many others of their node, if they are
+    free at the reservation."""
     if later.fits(Allocation.of([share])):
         return share
-    count, fraction = divmod(share.milli, GPU)
-    if fraction or later.free_on(share.node) < count:
+    count = share.milli // GPU
+    if not whole or later.free_on(share.node) < count:
         return None
     return Share(share.node, lowest_devices(later.free[share.node], count), share.milli)
