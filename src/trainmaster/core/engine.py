@@ -20,7 +20,7 @@ from trainmaster.core.plan import View
 from trainmaster.core.state import NO_TICKET, NOMINATED, PENDING, RUNNING, STARTING, STOPPING, JobState, State
 from trainmaster.model.action import Action, Kill, Start, Stop, Wake
 from trainmaster.model.cluster import Cluster
-from trainmaster.model.errors import EngineError
+from trainmaster.model.errors import EngineError, PolicyError, TrainmasterError
 from trainmaster.model.event import (
     Cancelled,
     CheckpointWritten,
@@ -269,9 +269,11 @@ class Engine:
         view.begin(now)
         try:
             self.policy.plan(view)
-        except BaseException:
+        except BaseException as error:
             view.undo()
-            raise
+            if isinstance(error, TrainmasterError) or not isinstance(error, Exception):
+                raise
+            raise PolicyError(f"policy {self.policy.name}: at {now / 1e9} s: {_where(error)}") from error
         for job in view.preempted:
             self._actions.append(Stop(job.job.id))
         for job in view.started:
@@ -298,6 +300,15 @@ class Engine:
         self._wake_at = at
         self._wake_version += 1
         self._actions.append(Wake(at, None, self._wake_version))
+
+
+def _where(error: Exception) -> str:
+    """An error in somebody's policy and the line that raised it, in one line."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" ({trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno})" if trace is not None else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
 def replay(engine: Engine, log: Iterable[tuple[int, Sequence[Event]]]) -> list[list[Action]]:

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from trainmaster.model.errors import InputError
 
+MAX_NODES = 100_000
+"""Nodes of a cluster, at most: far beyond real ones, and still quick to make."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -57,7 +60,13 @@ class Cluster:
 
     @classmethod
     def homogeneous(cls, nodes: int, gpus_per_node: int, gpu_type: str = "") -> Cluster:
-        """`nodes` equal machines named node-0, node-1, …"""
+        """`nodes` equal machines named node-0, node-1, …
+
+        Raises:
+            InputError: more than `MAX_NODES` of them.
+        """
+        if nodes > MAX_NODES:
+            raise InputError(f"{nodes} nodes are too many", mend=f"at most {MAX_NODES}")
         return cls(tuple(Node(f"node-{index}", gpus_per_node, gpu_type) for index in range(nodes)))
 
     @property

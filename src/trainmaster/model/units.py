@@ -21,6 +21,9 @@ SECOND: Final = 1_000_000_000
 HOUR: Final = 3600 * SECOND
 DAY: Final = 24 * HOUR
 
+LONGEST_S: Final = 1e9
+"""Seconds that a setting may name at most, some 30 years: instants stay within 64 bits."""
+
 GPU: Final = 1000
 """Milli-GPUs in a GPU."""
 

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from trainmaster.model.ports import ClusterView, Ordering
-from trainmaster.model.units import to_ns
+from trainmaster.model.units import LONGEST_S, to_ns
 from trainmaster.policies.knobs import Knob, Value, settings
 from trainmaster.policies.parts.backfill import Greedy, Walk
 from trainmaster.policies.parts.ordering import Order
@@ -35,8 +35,11 @@ MIN_RUN = Knob(
     "a job that has just started may not be stopped for this long, seconds "
     "(default 0 under placement pool with zero costs)",
     low=0,
+    high=LONGEST_S,
 )
-ROUND = Knob("round_s", 0.0, "decide only at multiples of this, seconds; 0 = at every event", low=0)
+ROUND = Knob(
+    "round_s", 0.0, "decide only at multiples of this, seconds; 0 = at every event", low=0, high=LONGEST_S
+)
 
 
 class Policy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainmaster.model.units import to_ns
+from trainmaster.model.units import LONGEST_S, to_ns
 from trainmaster.policies.base import Policy
 from trainmaster.policies.knobs import Knob
 from trainmaster.policies.parts.backfill import Greedy
@@ -18,7 +18,13 @@ class Priority(Policy):
     limits = "Ageing moves a job forward in the queue; it doesn't let it displace running jobs."
     preemptive = True
     knobs = (
-        Knob("ageing_s", 86_400.0, "waiting time worth one priority, seconds; 0 = no ageing", low=0),
+        Knob(
+            "ageing_s",
+            86_400.0,
+            "waiting time worth one priority, seconds; 0 = no ageing",
+            low=0,
+            high=LONGEST_S,
+        ),
         Knob("preempt", True, "whether a strictly higher priority displaces running jobs"),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainmaster.model.units import to_ns
+from trainmaster.model.units import LONGEST_S, to_ns
 from trainmaster.policies.base import Policy
 from trainmaster.policies.knobs import Knob
 from trainmaster.policies.parts.ordering import RoundRobin
@@ -19,7 +19,7 @@ class Timeslice(Policy):
     source = "Xiao et al., Gandiva: Introspective Cluster Scheduling for Deep Learning, OSDI'18, section 3"
     limits = "Time slicing only: no packing of two jobs on one GPU, no migration."
     preemptive = True
-    knobs = (Knob("quantum_s", 3_600.0, "time slice, seconds", low=1),)
+    knobs = (Knob("quantum_s", 3_600.0, "time slice, seconds", low=1, high=LONGEST_S),)
 
     def compose(self) -> None:
         """Set the quantum."""

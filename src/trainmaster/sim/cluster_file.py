@@ -16,11 +16,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from trainmaster.model.cluster import Cluster, Node
+from trainmaster.model.cluster import MAX_NODES, Cluster, Node
 from trainmaster.model.errors import InputError, nearest
 
 NODE_KEYS = ("count", "name", "gpus", "type")
-MAX_NODES = 1_000_000
 
 
 def read_cluster(path: str | Path) -> tuple[Cluster, dict[str, float]]:

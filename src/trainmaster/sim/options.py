@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from trainmaster.model.errors import InputError
+from trainmaster.model.units import LONGEST_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class Costs:
     def __post_init__(self) -> None:
         for name in ("checkpoint_s", "restore_s", "start_s", "checkpoint_interval_s"):
             value = getattr(self, name)
-            if not 0 <= value < float("inf"):
-                raise InputError(f"{name} is {value}", mend="give seconds >= 0")
+            if not 0 <= value <= LONGEST_S:
+                raise InputError(f"{name} is {value}", mend=f"give seconds from 0 to {LONGEST_S:g}")
         if self.checkpoint_interval_s == 0:
             raise InputError("checkpoint_interval_s is 0", mend="give seconds > 0")
 
@@ -73,5 +74,5 @@ class Options:
         for name in ("warmup_s", "cooldown_s"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise InputError(f"{name} is {getattr(self, name)}", mend="give seconds >= 0")
-        if self.relax_s is not None and not 0 <= self.relax_s < float("inf"):
+        if self.relax_s is not None and not 0 <= self.relax_s <= LONGEST_S:
             raise InputError(f"placement.relax is {self.relax_s}", mend="give seconds >= 0")

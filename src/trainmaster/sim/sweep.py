@@ -110,6 +110,11 @@ def simulate(
     names = _specifications(policy)
     if not (clusters and seeds and names):
         raise InputError("nothing to simulate", mend="give at least one cluster, one seed and one policy")
+    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    if twice is not None:
+        raise InputError(
+            f"policy {title_of(twice)!r} stands twice", mend="name each policy with its knobs once"
+        )
     if jobs < 1:
         raise InputError(f"--jobs is {jobs}", mend="give at least 1 process")
     policies = [_policy(name, options) for name in names]

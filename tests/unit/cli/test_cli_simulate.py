@@ -221,3 +221,48 @@ def test_what_the_log_recorded_and_what_is_not_modelled(
     _, out, err = call(capsys, "simulate", log, "--cluster", cluster, "--policy", "fifo", "--json")
     dropped = json.loads(out)["trace"]["dropped"]
     assert dropped == {"gpu_type_not_offered": 1, "zero_gpus": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--policy", "fifo,las,fifo"), "policy 'fifo' stands twice"),
+        (("--nodes", "10000000"), "10000000 nodes are too many (at most 100000)"),
+        (("--policy", "srtf", "--set", "srtf.round_s=1e300"), "knob srtf.round_s: 1e300 is out of range"),
+        (("--restore-cost", "1e300"), "restore_s is 1e+300"),
+        (("--set", "placement.relax=1e300"), "placement.relax is 1e+300"),
+    ],
+)
+def test_more_bad_usage(
+    capsys: pytest.CaptureFixture[str], trace: Path, words: tuple[str, ...], message: str
+) -> None:
+    code, out, err = call(capsys, "simulate", trace, *SMALL, *words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("raise ValueError('two\\nlines')", "ValueError: two lines"),
+        ("view.start(next(iter(view.pending_classes)).head(), 3)", "AttributeError"),
+        ("view.wake(0)", "asks to be woken at 0"),
+        ("view.preempt(next(iter(view.pending_classes)).head())", "can't be stopped, it is pending"),
+    ],
+)
+def test_policies_that_fail_say_where_in_one_line(
+    capsys: pytest.CaptureFixture[str], trace: Path, tmp_path: Path, body: str, message: str
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import trainmaster as tm\nclass Mine(tm.Policy):\n    name = 'mine'\n"
+        f"    def plan(self, view):\n        {body}\n"
+    )
+    for jobs in (1, 2):
+        words = ("--policy", f"{file},fifo", "--out", tmp_path / "out", "--jobs", jobs)
+        code, out, err = call(capsys, "simulate", trace, *SMALL, *words)
+        assert (code, out) == (1, "")
+        assert message in err
+        assert err.count("\n") == 1
+        assert not (tmp_path / "out").exists()
