@@ -185,9 +185,9 @@ class World:
             assert process.state == "running", f"{action} although it is {process.state}"
             assert process.job.request.preemptible, f"{action} although it is not preemptible"
             assert self.now - process.since >= self.policy.min_run, f"{action} within its minimum run time"
-            # Without a minimum run time, jobs that are still stopping can be missed in a greedy walk.
-            at_rest = job_id in self._stopped_at_rest and self.policy.min_run
-            assert not at_rest, f"{action} again, although nothing happened"
+            # A greedy walk doesn't weigh jobs that are still stopping; they can displace others afterwards.
+            again = job_id in self._stopped_at_rest and not isinstance(self.policy.walk, GreedyWalk)
+            assert not again, f"{action} again, although nothing happened"
             self._stopped_at_rest.add(job_id)
             process.done += self.now - process.since
             process.state = "stopping"
