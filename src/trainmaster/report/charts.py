@@ -16,6 +16,9 @@ from .text import count, duration, unbroken, whole_percent
 
 Colours = Mapping[str, str]
 
+SHORTEST_WAIT_S = 1.0
+"""Shorter waits, which a logarithmic axis can't show, are drawn here."""
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -198,7 +201,7 @@ def dumbbells(
     right = width - 16
     bottom = top + step * len(rows)
     values = [value for _, by_policy in rows for value in by_policy.values()]
-    positive = [max(value, 1.0) for value in values]
+    positive = [max(value, SHORTEST_WAIT_S) for value in values]
     x = Scale(min(positive), max(max(positive), 2 * min(positive)), left + 8, right, log=True)
     marks = bottom_axis(x, Axis("mean wait, logarithmic", *TIME), top - 6, bottom)
     named = [policy for policy in (second, first) if policy is not None]

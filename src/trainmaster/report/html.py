@@ -60,7 +60,7 @@ def render(records: Records) -> str:
 
 
 def _context(records: Records) -> Mapping[str, Any]:
-    from . import sections, spread, story, sweep
+    from . import sections, setting, spread, story, sweep
     from .measures import BY_FIGURE, present
     from .parts import colours_of, measure_bars, numbers, ranking
 
@@ -85,7 +85,7 @@ def _context(records: Records) -> Mapping[str, Any]:
         "colours": colours,
         "headline": story.headline(comparison),
         "price": story.price(comparison, later),
-        "facts": sections.facts(records, comparison),
+        "facts": setting.facts(records, comparison),
         "mix": spread.mix(winner_jobs),
         "about": {run.policy: story.about_policy(run.policy) for run in comparison.runs},
         "window": story.window(records, comparison.winner),

@@ -135,6 +135,15 @@ MEASURES: tuple[Measure, ...] = (
         True,
     ),
     Measure(
+        "utilization_in_span",
+        "utilization in span",
+        text.percent,
+        "higher",
+        "GPU-seconds held by jobs between the first and the last submission, divided by GPUs times that "
+        "span: how full the cluster was while jobs still arrived.",
+        NOT_MEASURED,
+    ),
+    Measure(
         "preemptions",
         "preemptions",
         text.count,

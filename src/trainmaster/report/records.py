@@ -51,6 +51,7 @@ FIGURES = (
     "mean_first_wait_s",
     "makespan_s",
     "utilization",
+    "utilization_in_span",
     "preemptions",
     "overhead_gpu_s",
     "lost_gpu_s",
@@ -94,9 +95,20 @@ class RunKey(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Costs:
+    """Seconds that interruptions and starts take; None where the records don't tell."""
+
+    checkpoint_s: float | None
+    restore_s: float | None
+    start_s: float | None
+    checkpoint_interval_s: float | None
+
+
+@dataclass(frozen=True)
 class Run:
     """One replay: a policy on a cluster with a seed, and its figures.
 
+    `relax_s` is the waiting time after which a job accepts any nodes; None: never, or not recorded.
     `run["mean_jct_s"]` is a float, or None where the figure does not apply.
     """
 
@@ -107,6 +119,10 @@ class Run:
     predictor: str | None
     placement: str | None
     figures: Mapping[str, float | None]
+    costs: Costs | None = None
+    relax_s: float | None = None
+    warmup_s: float | None = None
+    cooldown_s: float | None = None
 
     def __getitem__(self, figure: str) -> float | None:
         return self.figures[figure]
@@ -114,6 +130,14 @@ class Run:
     @property
     def key(self) -> RunKey:
         return RunKey(self.policy, self.nodes, self.seed)
+
+
+@dataclass(frozen=True)
+class RecordedWaits:
+    """The waits that the log itself holds: their mean over so many jobs."""
+
+    jobs: int
+    mean_wait_s: float
 
 
 @dataclass(frozen=True)
@@ -132,6 +156,7 @@ class Trace:
     ignored: Mapping[str, int]
     span_s: float
     gpu_hours: float
+    recorded: RecordedWaits | None = None
 
 
 @dataclass(frozen=True)
@@ -267,6 +292,19 @@ def _run(node: Node, summary: Node) -> Run:
         predictor=node["predictor"].optional_text(),
         placement=node["placement"].optional_text(),
         figures={name: node[name].optional_number() for name in FIGURES},
+        costs=None if node["costs"].value is None else _costs(node["costs"]),
+        relax_s=node["relax_s"].optional_number(),
+        warmup_s=node["warmup_s"].optional_number(),
+        cooldown_s=node["cooldown_s"].optional_number(),
+    )
+
+
+def _costs(node: Node) -> Costs:
+    return Costs(
+        checkpoint_s=node["checkpoint_s"].optional_number(),
+        restore_s=node["restore_s"].optional_number(),
+        start_s=node["start_s"].optional_number(),
+        checkpoint_interval_s=node["checkpoint_interval_s"].optional_number(),
     )
 
 
@@ -282,7 +320,14 @@ def _trace(node: Node) -> Trace:
         ignored=_counts(node["ignored"]),
         span_s=node["span_s"].number(),
         gpu_hours=node["gpu_hours"].number(),
+        recorded=_recorded(node["recorded"]),
     )
+
+
+def _recorded(node: Node) -> RecordedWaits | None:
+    if node.value is None or not node["jobs"].whole():
+        return None
+    return RecordedWaits(node["jobs"].whole(), node["mean_wait_s"].number())
 
 
 def _counts(node: Node) -> dict[str, int]:

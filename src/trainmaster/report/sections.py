@@ -1,4 +1,4 @@
-"""Parts of the page that look at runs as a whole: facts, trade-offs, course over time, lanes."""
+"""Parts of the page that look at runs as a whole: trade-offs, course over time, lanes."""
 
 from __future__ import annotations
 
@@ -6,34 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from . import charts, lanes, story, text
+from . import charts, lanes, text
 from .parts import HALF, WIDE, Cell, Figure, Table, figure
 from .records import Buckets, Records, Run
 from .story import Comparison
 from .timeline import coarse, panel
-
-
-def facts(records: Records, comparison: Comparison) -> list[tuple[str, str]]:
-    """What was replayed, on what, and how."""
-    trace, first = records.trace, comparison.winner
-    known = [
-        ("Trace", trace.name),
-        ("Jobs", f"{text.count(trace.jobs)}, submitted over {text.duration(trace.span_s)}"),
-    ]
-    if first.gpus is not None:
-        nodes = f" on {text.plural(first.nodes, 'node')}" if first.nodes else ""
-        known.append(("Cluster", f"{text.plural(first.gpus, 'GPU')}{nodes}"))
-    demand = f"{text.count(trace.gpu_hours)} GPU-hours"
-    load = story.load(records, first.gpus)
-    if load is not None:
-        demand += f", {text.percent(load)} of what the cluster has in that time"
-    known.append(("Work asked", demand))
-    placement = story.about_choice(story.PLACEMENTS, first.placement)
-    predictor = story.about_choice(story.PREDICTORS, first.predictor)
-    known += [(name, about) for name, about in (("Placement", placement), ("Durations", predictor)) if about]
-    if first.seed is not None:
-        known.append(("Seed", str(first.seed)))
-    return known
 
 
 def tradeoffs(comparison: Comparison, colours: Mapping[str, str]) -> list[Figure]:
@@ -118,6 +95,7 @@ def timeline(records: Records, comparison: Comparison, colours: Mapping[str, str
             Cell(text.count(fmean(buckets.pending_jobs))),
             Cell(text.count(max(buckets.pending_jobs))),
             Cell(text.count(max(buckets.pending_gpus))),
+            Cell(text.duration(buckets.width_s)),
         ]
         for run, buckets in series
     ]
@@ -127,6 +105,7 @@ def timeline(records: Records, comparison: Comparison, colours: Mapping[str, str
         "mean jobs waiting",
         "most jobs waiting",
         "most GPUs asked by waiting jobs",
+        "averaged over",
     ]
     table = Table("Use and queue over time", [(heading, "") for heading in headings], rows)
     return Timeline(found, columns, text.duration(records.trace.span_s), table)

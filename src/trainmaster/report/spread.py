@@ -171,6 +171,8 @@ def tenant_figure(found: list[Waits], comparison: Comparison, colours: Mapping[s
     subtitle = "mean wait of each tenant’s jobs"
     if comparison.others:
         subtitle += "; small grey dots are the other policies"
+    if any(value < charts.SHORTEST_WAIT_S for waits in found for value in waits.mean.values()):
+        subtitle += f"; waits under {text.duration(charts.SHORTEST_WAIT_S)}, 0 s too, are drawn there"
 
     def draw(name: str, width: float) -> str:
         return charts.dumbbells(name, title, rows, winner, second, colours, width)

@@ -46,10 +46,14 @@ PLACEMENTS = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs on one cluster with one seed, the lowest mean JCT first."""
+    """Runs on one cluster with one seed, the lowest mean JCT first.
+
+    `where` names that cluster and seed, " on 32 nodes", where the records hold several, else "".
+    """
 
     runs: tuple[Run, ...]
     baseline: Run
+    where: str = ""
 
     @property
     def winner(self) -> Run:
@@ -75,7 +79,18 @@ def compare(records: Records) -> Comparison:
     fifos = [run for run in same if run.policy == "fifo"] or [
         run for run in same if run.policy.startswith("fifo")
     ]
-    return Comparison(ranked, (fifos or ranked[-1:])[0])
+    return Comparison(ranked, (fifos or ranked[-1:])[0], _where(records.runs))
+
+
+def _where(runs: Sequence[Run]) -> str:
+    first, words = runs[0], ""
+    if first.nodes is not None and len({run.nodes for run in runs}) > 1:
+        words = f" on {plural(first.nodes, 'node')}"
+    elif first.gpus is not None and len({run.gpus for run in runs}) > 1:
+        words = f" on {plural(first.gpus, 'GPU')}"
+    if first.seed is not None and len({run.seed for run in runs}) > 1:
+        words += f" with seed {first.seed}"
+    return words
 
 
 def _rank(run: Run) -> tuple[bool, float]:
@@ -89,17 +104,19 @@ def headline(comparison: Comparison) -> str:
     best, reference = winner["mean_jct_s"], baseline["mean_jct_s"]
     if best is None:
         return "No job finished"
-    does = f"{winner.policy} finishes the average job in {duration(best)}"
+    where = comparison.where
+    does = f"{winner.policy} finishes the average job in {duration(best)}{where}"
     if len(comparison.runs) == 1:
         wait = winner["mean_wait_s"]
         return does if wait is None else f"{does}, of which it waits {duration(wait)}"
     if alike(comparison):
-        return f"All {len(comparison.runs)} policies finish the average job in about {duration(best)}"
+        return f"All {len(comparison.runs)} policies finish the average job in about {duration(best)}{where}"
     if winner is baseline:
         return f"{does}; no other policy does it sooner"
     if reference is None:
         return does
-    return f"{does}, {_sooner(best, reference)} than {baseline.policy}"
+    fast = f"{does}, {_fast(best, reference, baseline.policy)}"
+    return f"{fast}, but the slowest 1 % take longer" if _tail_grows(comparison) else fast
 
 
 def alike(comparison: Comparison) -> bool:
@@ -108,10 +125,24 @@ def alike(comparison: Comparison) -> bool:
     return len(means) == len(comparison.runs) > 1 and max(means) <= min(means) * (1 + ALIKE)
 
 
-def _sooner(best: float, reference: float) -> str:
+def _fast(best: float, reference: float, baseline: str) -> str:
     if best <= 0 or reference / best < 1.2:
-        return f"{whole_percent(1 - best / reference)} sooner" if reference > best else "no sooner"
-    return f"{times(reference / best)} times sooner"
+        less = (
+            f"in {whole_percent(1 - best / reference)} less time than" if reference > best else "as soon as"
+        )
+        return f"{less} {baseline}"
+    return f"{times(reference / best)} times as fast as {baseline}"
+
+
+def _tail_grows(comparison: Comparison) -> bool:
+    """Whether the slowest hundredth visibly takes longer under the winner than under the baseline."""
+    tail, reference = comparison.winner["p99_jct_s"], comparison.baseline["p99_jct_s"]
+    return (
+        tail is not None
+        and reference is not None
+        and tail > reference
+        and duration(tail) != duration(reference)
+    )
 
 
 def price(comparison: Comparison, later: float | None) -> str:
@@ -122,7 +153,7 @@ def price(comparison: Comparison, later: float | None) -> str:
     """
     winner, baseline = comparison.winner, comparison.baseline
     if len(comparison.runs) == 1 or winner is baseline or alike(comparison):
-        return _tail(winner)
+        return _located(_tail(winner), comparison.where)
     costs, others = [], []
     stops, jobs = winner["preemptions"], winner["jobs"]
     if stops:
@@ -133,7 +164,7 @@ def price(comparison: Comparison, later: float | None) -> str:
         slowest, before = f"take {duration(tail)} or longer", duration(reference)
         if duration(tail) == before:
             others.append(f"The slowest 1 % of the jobs {slowest} under both.")
-        elif tail > reference:
+        elif _tail_grows(comparison):
             costs.append(f"the slowest 1 % of the jobs {slowest}, up from {before}")
         else:
             others.append(f"The slowest 1 % of the jobs gain too: they {slowest}, down from {before}.")
@@ -143,7 +174,16 @@ def price(comparison: Comparison, later: float | None) -> str:
         others.append(f"No job finishes later than under {baseline.policy}.")
     if stops == 0:
         others.append("No job is interrupted.")
-    return " ".join([f"The price: {'; '.join(costs)}."] * bool(costs) + others)
+    if costs:
+        return " ".join([f"The price{comparison.where}: {'; '.join(costs)}.", *others])
+    return _located(" ".join(others), comparison.where)
+
+
+def _located(sentence: str, where: str) -> str:
+    """The sentence, beginning with the cluster that it holds for."""
+    if not sentence or not where:
+        return sentence
+    return f"{where[1].upper()}{where[2:]}, {sentence[0].lower()}{sentence[1:]}"
 
 
 def _tail(run: Run) -> str:

@@ -38,12 +38,13 @@ def panel(
     use = Scale(0.0, capacity, use_bottom, use_top)
     queue = Scale(0.0, longest_queue or 1.0, queue_bottom, queue_top)
     edges, used, waiting = coarse(buckets)
-    peak = max(buckets.pending_jobs, default=0.0)
-    title = f"{policy}: GPUs in use and waiting jobs over time; at most {count(peak)} jobs waiting"
+    peak = max(waiting, default=0.0)
+    step = f"{duration(edges[1] - edges[0])} means, " if waiting else ""
+    title = f"{policy}: GPUs in use and waiting jobs over time; {step}at most {count(peak)} jobs waiting"
     marks = [
         words(left, 14, shorten(policy, width - left), class_=f"label text-{colour}"),
         words(left, use_top - 8, "GPUs in use", class_="axis"),
-        words(left, queue_top - 8, f"jobs waiting, at most {count(peak)}", class_="axis"),
+        words(left, queue_top - 8, f"jobs waiting: {step}at most {count(peak)}", class_="axis"),
     ]
     for tick in x.ticks(time_ticks, 62):
         marks.append(line(x(tick), use_top, x(tick), queue_bottom, class_="grid"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trainmaster.report import charts
 from trainmaster.report.labels import Box, around_points, spread
 from trainmaster.report.records import Buckets
-from trainmaster.report.svg import Scale, element, number_ticks, stairs, time_ticks, words
+from trainmaster.report.svg import Scale, element, number_ticks, stairs, text_width, time_ticks, words
 from trainmaster.report.timeline import coarse, panel
 
 COLOURS = {"fifo": "cb", "srtf": "c0", "las": "c1"}
@@ -96,6 +96,15 @@ def test_a_coarse_series_keeps_the_mean() -> None:
     assert edges[0] == 60 and edges[-1] == 60 + 10 * 1000
     area = sum(level * (end - start) for level, (start, end) in zip(used, pairwise(edges), strict=True))
     assert area == pytest.approx(10 * sum(levels))
+
+
+def test_the_longest_queue_is_the_drawn_mean() -> None:
+    waiting = tuple([0.0, 100.0] * 240)
+    buckets = Buckets(0.0, 1800.0, waiting, waiting, waiting, waiting)
+    room = {"colour": "cb", "capacity": 100.0, "longest_queue": 50.0, "until_s": 864_000.0}
+    drawing = panel("e", "fifo", buckets, **room, last_arrival_s=100.0, width=317.0)  # type: ignore[arg-type]
+    assert ">jobs waiting: 1 h means, at most 50</text>" in drawing
+    assert 44 + text_width("jobs waiting: 12 h means, at most 1,234") < 317
 
 
 def drawings(width: float) -> list[str]:

@@ -165,7 +165,7 @@ def test_every_chart_has_a_table(page: Page) -> None:
 
 def test_it_says_what_was_found(page: Page, folder: Path) -> None:
     text = re.sub(r"\s+", " ", page.text())
-    assert "srtf finishes the average job in 4 h 45 m, 2.7 times sooner than fifo" in text
+    assert "srtf finishes the average job in 4 h 45 m, 2.7 times as fast as fifo, but the slowest" in text
     assert "The price: 163 preemptions" in text
     assert "Synthetic trace." in text
     assert "zero GPUs 7 duration <= 0 2" in text
@@ -195,6 +195,36 @@ def test_what_does_not_apply_is_a_dash_that_says_why(variants: dict[str, Page]) 
     assert {"title": "no job finished"} in page.all("abbr")
     assert not re.search(r">(None|nan|null)<", page.source)
     assert "did not finish" in page.text()
+
+
+def test_a_sweep_names_the_cluster_of_its_figures(variants: dict[str, Page]) -> None:
+    text = re.sub(r"\s+", " ", variants["sweep"].text())
+    heading = re.findall(r"<h1>(.*?)</h1>", variants["sweep"].source, flags=re.S)[0].replace("\xa0", " ")
+    assert " on 3 nodes with seed 0, " in heading
+    assert "The price on 3 nodes with seed 0: " in text
+    assert "Which policy wins on 3 nodes with seed 0, and at what price" in text
+    assert "24 GPUs on 3 nodes, 32 GPUs on 4 nodes and 48 GPUs on 6 nodes" in text
+    assert "Which policy wins, and at what price" in variants["four"].text()
+
+
+def test_a_recorded_command_is_shown_as_it_is(copied: Copied, tmp_path: Path) -> None:
+    folder = copied()
+    command = "trainmaster simulate 'a&b <c>.csv' --nodes 4 --policy fifo,srtf"
+    assert "must be added" in page_of(folder, tmp_path).text()
+    edit_json(folder / "summary.json", lambda document: document.update(command=command))
+    page = page_of(folder, tmp_path)
+    assert ("code", command) in [(tag, data) for tag, data in page.texts if tag == "code"]
+    assert "&lt;c&gt;.csv" in page.source and "<c>" not in page.source
+    assert "must be added" not in page.text()
+
+
+def test_utilization_while_jobs_arrive_stands_beside_utilization(copied: Copied, tmp_path: Path) -> None:
+    folder = copied()
+    assert "utilization in span" not in page_of(folder, tmp_path).text()
+    edit_json(folder / "summary.json", lambda document: document["runs"][0].update(utilization_in_span=0.876))
+    page = page_of(folder, tmp_path)
+    assert re.search(r"utilization\s+utilization in span\s+preemptions", page.text())
+    assert "87.6 %" in page.text() and "while jobs still arrived" in page.text()
 
 
 def test_deadlines_appear_with_their_data(copied: Copied, tmp_path: Path) -> None:

@@ -76,11 +76,11 @@ def test_only_runs_on_the_first_cluster_and_seed_are_compared() -> None:
     [
         (
             [run("fifo", 92_314.0), run("srtf", 18_654.0)],
-            "srtf finishes the average job in 5 h 11 m, 4.9 times sooner than fifo",
+            "srtf finishes the average job in 5 h 11 m, 4.9 times as fast as fifo",
         ),
         (
             [run("fifo", 1.1 * HOUR), run("sjf", HOUR)],
-            "sjf finishes the average job in 1 h, 9 % sooner than fifo",
+            "sjf finishes the average job in 1 h, in 9 % less time than fifo",
         ),
         (
             [run("fifo", HOUR), run("sjf", 2 * HOUR)],
@@ -92,6 +92,23 @@ def test_only_runs_on_the_first_cluster_and_seed_are_compared() -> None:
             "fifo finishes the average job in 1 h, of which it waits 10 m",
         ),
         ([run("fifo", HOUR)], "fifo finishes the average job in 1 h"),
+        (
+            [run("fifo", 2 * HOUR, p99_jct_s=HOUR), run("srtf", HOUR, p99_jct_s=2 * HOUR)],
+            "srtf finishes the average job in 1 h, 2.0 times as fast as fifo, "
+            "but the slowest 1 % take longer",
+        ),
+        (
+            [run("fifo", 2 * HOUR, p99_jct_s=HOUR), run("srtf", HOUR, p99_jct_s=HOUR + 1e-3)],
+            "srtf finishes the average job in 1 h, 2.0 times as fast as fifo",
+        ),
+        (
+            [run("fifo", 2 * HOUR, nodes=32), run("srtf", HOUR, nodes=32), run("srtf", 1.0, nodes=40)],
+            "srtf finishes the average job in 1 h on 32 nodes, 2.0 times as fast as fifo",
+        ),
+        (
+            [run("fifo", HOUR, nodes=32), run("srtf", HOUR, nodes=32), run("srtf", 1.0, nodes=32, seed=1)],
+            "All 2 policies finish the average job in about 1 h with seed 0",
+        ),
         ([run("fifo", None)], "No job finished"),
         ([run("fifo", None), run("sjf", HOUR)], "sjf finishes the average job in 1 h"),
     ],
@@ -122,6 +139,18 @@ def test_no_price_is_invented() -> None:
         story.price(compared(fifo, same), None)
         == "The slowest 1 % of the jobs take 1 d 16 h or longer under both."
     )
+
+
+def test_the_price_names_the_cluster_of_a_sweep() -> None:
+    fifo, other = run("fifo", 9, nodes=32), run("fifo", 1, nodes=40)
+    quick = run("srtf", 1, nodes=32, preemptions=5)
+    assert story.price(compared(fifo, quick, other), 0.0) == (
+        "The price on 32 nodes: 5 preemptions. No job finishes later than under fifo."
+    )
+    calm = run("sjf", 1, nodes=32, preemptions=0)
+    assert story.price(compared(fifo, calm, other), None) == "On 32 nodes, no job is interrupted."
+    alone = run("fifo", HOUR, nodes=32, median_jct_s=60, p99_jct_s=7200)
+    assert story.price(compared(alone, other), None).startswith("On 32 nodes, half of the jobs are done")
 
 
 def test_without_a_rival_the_price_is_the_spread() -> None:
@@ -246,6 +275,20 @@ def test_many_tenants_are_pooled() -> None:
     assert found[3].mean == {"fifo": 3.0}
     assert sum(item.share for item in found) == pytest.approx(1)
     assert spread.tenant_figure(found[:1], story.compare(pair), {}) is None
+
+
+def test_tenants_who_hardly_wait_have_a_note() -> None:
+    def subtitle(waits: list[float]) -> str:
+        two = jobs([9.0, 9.0], waits, tenants=("a", "b"), tenant=np.array([0, 1]))
+        pair = records([run("fifo", 1)], [two])
+        comparison = story.compare(pair)
+        found = spread.waits_by(pair, comparison, spread.by_tenant(two))
+        figure = spread.tenant_figure(found, comparison, {"fifo": "c0"})
+        assert figure is not None
+        return figure.subtitle
+
+    assert subtitle([0.0, 60.0]).endswith("; waits under 1 s, 0 s too, are drawn there")
+    assert "drawn" not in subtitle([1.0, 60.0])
 
 
 def test_capacity_answers() -> None:
