@@ -110,8 +110,10 @@ def quiet_tail(records: Records, comparison: Comparison) -> str:
     """Why utilization is low where the last job ends long after the last submission; else ""."""
     run, span = comparison.winner, records.trace.span_s
     makespan, overall, inside = run["makespan_s"], run["utilization"], run["utilization_in_span"]
-    if makespan is None or overall is None or makespan - span <= LONG_TAIL * makespan:
+    if makespan is None or overall is None or inside is None:
+        return ""
+    if makespan - span <= LONG_TAIL * makespan or inside <= overall:
         return ""
     low = f"the last job ends {text.duration(makespan - span)} after the last submission under {run.policy}"
     why = f"{low}, and GPUs idle in that tail lower utilization over the makespan to {text.percent(overall)}"
-    return why if inside is None else f"{why}; until the last submission, {text.percent(inside)} were in use"
+    return f"{why}; until the last submission, {text.percent(inside)} were in use"
