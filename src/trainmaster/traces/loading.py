@@ -30,7 +30,8 @@ def load_trace(path: str | Path, *, format: str = "auto", strict: bool = False) 
 
     Args:
         path: the file, plain or gzip; a folder for formats that are one.
-        format: "auto" recognizes it by its first characters; else one of `FORMATS`.
+        format: "auto" recognizes it by its first characters; else one of `FORMATS`,
+            or a Python file with a reader (``my_reader.py``, ``my_readers.py:MyReader``).
         strict: raise at the first row at fault instead of dropping and counting it.
 
     Returns:
