@@ -105,6 +105,30 @@ class TestInfo:
         assert "not known for 2 jobs" in result.stderr
         assert "0 GPU-hours" not in result.stderr
 
+    def test_recorded_waits_are_shown_where_there_are_any(self, log: Path, tmp_path: Path) -> None:
+        assert "recorded wait" not in call("info", log).stderr
+        assert document("info", log)["recorded_wait"] is None
+        path = tmp_path / "waits.csv"
+        path.write_text(
+            "job_id,submit_s,duration_s,num_gpus,queue_s\na,0,1,1,30\nb,1,1,1,\nc,2,1,1,10\nd,3,1,1,80\n"
+        )
+        assert "recorded wait  median 30 s, mean 40 s, of 75.0 % of the jobs" in call("info", path).stderr
+        assert document("info", path)["recorded_wait"] == {
+            "jobs": 3,
+            "share": 0.75,
+            "mean_s": 40.0,
+            "median_s": 30.0,
+        }
+
+    def test_a_reader_by_its_file(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.py").write_text(
+            "from trainmaster.traces.readers.normalized import NormalizedReader\n"
+            "class Mine(NormalizedReader):\n    name = 'mine'\n"
+        )
+        (tmp_path / "log.txt").write_text("job_id,submit_s,duration_s,num_gpus\na,0,5,2\n")
+        found = document("info", tmp_path / "log.txt", "--format", tmp_path / "mine.py")
+        assert (found["format"], found["jobs"], found["max_gpus"]) == ("mine", 1, 2.0)
+
 
 class TestConvert:
     def test_a_slice(self, log: Path, tmp_path: Path) -> None:

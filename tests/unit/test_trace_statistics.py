@@ -11,7 +11,7 @@ import pytest
 from trainmaster.model.job import Deadline, Job, Request
 from trainmaster.model.units import GPU, SECOND, to_milli, to_ns
 from trainmaster.traces import Problems, Trace, Truth, load_trace
-from trainmaster.traces.statistics import Bursts, describe
+from trainmaster.traces.statistics import Bursts, RecordedWaits, describe
 
 
 def trace_of(*rows: tuple[float, float | None, float], **fields: object) -> Trace:
@@ -161,3 +161,17 @@ def test_known_figures_of_the_philly_log(data_dir: Path) -> None:
     assert found.hourly_dispersion == pytest.approx(161.4, abs=0.1)
     assert (len(found.tenant_shares), round(found.tenant_shares[0].share, 2)) == (15, 0.5)
     assert round(found.mean_demand_gpus or 0) == 374
+
+
+def test_recorded_waits_of_the_jobs_that_have_one() -> None:
+    trace = trace_of(*[(0, 10, 1)] * 5)
+    waits = (40, None, 0, 10, 30)
+    trace.truths = [Truth(10 * SECOND, queue=None if wait is None else wait * SECOND) for wait in waits]
+    found = describe(trace)
+    assert found.recorded_wait == RecordedWaits(jobs=4, share=0.8, mean_s=20.0, median_s=30.0)
+    assert found.as_dict()["recorded_wait"] == {"jobs": 4, "share": 0.8, "mean_s": 20.0, "median_s": 30.0}
+
+
+def test_without_a_recorded_wait_there_is_none() -> None:
+    assert describe(trace_of((0, 10, 1))).as_dict()["recorded_wait"] is None
+    assert describe(trace_of()).recorded_wait is None

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trainmaster.traces.problems import Problems
-from trainmaster.traces.statistics import Bursts, Declared, Share, TraceStatistics
+from trainmaster.traces.statistics import Bursts, Declared, RecordedWaits, Share, TraceStatistics
 
 _BAR_WIDTH = 22
 _MOST_SHARES = 8
@@ -104,6 +104,8 @@ def _figure_rows(statistics: TraceStatistics, glyphs: Glyphs) -> Iterable[tuple[
     if duration.jobs < statistics.jobs:
         unknown = f"not known for {_some(statistics.jobs - duration.jobs, 'job')} (a speed profile gives it)"
         yield ("" if duration.jobs else "run time"), unknown
+    if statistics.recorded_wait is not None:
+        yield "recorded wait", _recorded_wait(statistics.recorded_wait, glyphs)
     if statistics.hourly_mean is not None and statistics.hourly_dispersion is not None:
         yield (
             "arrivals",
@@ -146,6 +148,13 @@ def _declared(declared: Declared) -> str:
     return (
         f"{text}, median {declared.median_ratio:.1f} x the real one,\n"
         f"used to {_percent(declared.mean_accuracy)} on average, exceeded by {_percent(declared.exceeded)}"
+    )
+
+
+def _recorded_wait(wait: RecordedWaits, glyphs: Glyphs) -> str:
+    return (
+        f"median {_seconds(wait.median_s, glyphs)}, mean {_seconds(wait.mean_s, glyphs)}, "
+        f"of {_percent(wait.share)} of the jobs"
     )
 
 

@@ -118,6 +118,21 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedWaits:
+    """How long jobs waited on the cluster that wrote the log.
+
+    Args:
+        jobs, share: number and share of all jobs whose wait is recorded.
+        mean_s, median_s: over these; the median is sorted[int(0.5 n)].
+    """
+
+    jobs: int
+    share: float
+    mean_s: float
+    median_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class TraceStatistics:
     """What `describe` finds; shares are fractions of 1, None means not applicable.
 
@@ -135,6 +150,7 @@ class TraceStatistics:
         hourly_mean, hourly_dispersion: mean and variance/mean of `jobs_per_hour`.
         tenant_shares, statuses: largest first.
         deadline_share: share of the jobs with a deadline.
+        recorded_wait: None where the log records no wait.
     """
 
     name: str
@@ -162,6 +178,7 @@ class TraceStatistics:
     statuses: tuple[Share, ...]
     declared: Declared
     deadline_share: float
+    recorded_wait: RecordedWaits | None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: everything but the hourly series."""
@@ -218,6 +235,7 @@ def describe(trace: Trace) -> TraceStatistics:
         statuses=shares.of([truth.status for truth in trace.truths]),
         declared=_declared(trace),
         deadline_share=sum(1 for job in jobs if job.deadlines) / len(jobs) if jobs else 0.0,
+        recorded_wait=_recorded_waits([truth.queue for truth in trace.truths]),
     )
 
 
@@ -348,4 +366,16 @@ def _declared(trace: Trace) -> Declared:
         median_ratio=ratios[len(ratios) // 2],
         mean_accuracy=sum(real / declared for declared, real in pairs) / len(pairs),
         exceeded=sum(1 for declared, real in pairs if real > declared) / len(pairs),
+    )
+
+
+def _recorded_waits(waits: Sequence[int | None]) -> RecordedWaits | None:
+    known = sorted(wait for wait in waits if wait is not None)
+    if not known:
+        return None
+    return RecordedWaits(
+        jobs=len(known),
+        share=len(known) / len(waits),
+        mean_s=sum(known) / len(known) / SECOND,
+        median_s=known[len(known) // 2] / SECOND,
     )
