@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 
@@ -13,6 +14,9 @@ def main() -> None:
     from trainmaster.cli.app import build
     from trainmaster.model.errors import InputError, TrainmasterError
 
+    _prepare_streams()
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, _terminated)
     command = typer.main.get_command(build())
     try:
         code = command.main(prog_name="trainmaster", standalone_mode=False)
@@ -21,12 +25,16 @@ def main() -> None:
         _fail(str(error), 2)
     except TrainmasterError as error:
         _fail(str(error), 1)
+    except Terminated as error:
+        _fail("terminated", 128 + error.number)
     except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted", 130)
     except BrokenPipeError:
         # The reader of our output has had enough (`| head`): nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        _fail(f"output can't be written: {error.strerror or error}", 1)
     except _usage_error() as error:
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else "trainmaster"
@@ -35,6 +43,33 @@ def main() -> None:
             sys.exit(2)
         message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
         _fail(f"{where}: {message} (see {where} --help)", 2, prefix="")
+
+
+class Terminated(BaseException):
+    """The process was asked to stop: everything is cleaned up on the way out, as for Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def _terminated(number: int, frame: object) -> None:
+    import multiprocessing
+
+    # Workers first: waiting for them could take as long as their runs.
+    for worker in multiprocessing.active_children():
+        worker.kill()
+    raise Terminated(number)
+
+
+def _prepare_streams() -> None:
+    """Output must not fail on a name that the terminal's encoding lacks, or on a closed stream."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _usage_error() -> type[Exception]:

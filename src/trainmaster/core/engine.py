@@ -271,7 +271,9 @@ class Engine:
             self.policy.plan(view)
         except BaseException as error:
             view.undo()
-            if isinstance(error, TrainmasterError) or not isinstance(error, Exception):
+            if isinstance(error, TrainmasterError | OverflowError):
+                raise
+            if not isinstance(error, Exception | SystemExit):
                 raise
             raise PolicyError(f"policy {self.policy.name}: at {now / 1e9} s: {_where(error)}") from error
         for job in view.preempted:
@@ -302,7 +304,7 @@ class Engine:
         self._actions.append(Wake(at, None, self._wake_version))
 
 
-def _where(error: Exception) -> str:
+def _where(error: BaseException) -> str:
     """An error in somebody's policy and the line that raised it, in one line."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

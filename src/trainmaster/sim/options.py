@@ -74,5 +74,10 @@ class Options:
         for name in ("warmup_s", "cooldown_s"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise InputError(f"{name} is {getattr(self, name)}", mend="give seconds >= 0")
+        for tenant, weight in self.weights.items():
+            if not 1e-6 <= weight <= 1e6:
+                raise InputError(
+                    f"weight {weight} of tenant {tenant!r}", mend="give numbers from 1e-6 to 1e6"
+                )
         if self.relax_s is not None and not 0 <= self.relax_s <= LONGEST_S:
             raise InputError(f"placement.relax is {self.relax_s}", mend="give seconds >= 0")

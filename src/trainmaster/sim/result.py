@@ -294,6 +294,9 @@ def replaced_files(folder: Path) -> Iterator[Path]:
     try:
         yield draft
         made = [name for name in FILES if (draft / name).exists()]
+        taken = next((folder / name for name in FILES if (folder / name).is_dir()), None)
+        if taken is not None:
+            raise OutputError(f"{taken}: is a folder; nothing was changed (choose another --out)")
         for name in made:
             (draft / name).replace(folder / name)
         for name in FILES:

@@ -7,9 +7,11 @@ the same figures whether it shares a process with others or not.
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,9 @@ def simulate(
     clusters = [cluster] if isinstance(cluster, Cluster) else list(cluster)
     seeds = [seed] if isinstance(seed, int) else list(seed)
     names = _specifications(policy)
+    for number in seeds:
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise InputError(f"seed {number!r} is not a whole number >= 0")
     if not (clusters and seeds and names):
         raise InputError("nothing to simulate", mend="give at least one cluster, one seed and one policy")
     twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
@@ -217,17 +222,38 @@ def _run_all(tasks: list[_Task], processes: int, progress: Progress | None) -> l
     _tasks, _done = tasks, done
     try:
         context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(min(processes, len(tasks)), mp_context=context) as pool:
-            futures = [pool.submit(_run_numbered, number) for number in range(len(tasks))]
-            waiting: set[Future[RunRecord]] = set(futures)
-            while waiting:
-                finished, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    future.result()
-                report()
-            return [future.result() for future in futures]
+        with ProcessPoolExecutor(min(processes, len(tasks)), context, _as_worker) as pool:
+            try:
+                return _collect(pool, len(tasks), report)
+            except BrokenProcessPool:
+                message = "a worker process was killed, perhaps for memory (use fewer --jobs)"
+                raise OutputError(message) from None
+            except BaseException:
+                # Leave no worker behind when a run fails or this process is asked to stop.
+                pool.shutdown(wait=False, cancel_futures=True)
+                for worker in multiprocessing.active_children():
+                    worker.terminate()
+                raise
     finally:
         _tasks, _done = [], None
+
+
+def _collect(pool: ProcessPoolExecutor, tasks: int, report: Callable[[], None]) -> list[RunRecord]:
+    futures = [pool.submit(_run_numbered, number) for number in range(tasks)]
+    waiting: set[Future[RunRecord]] = set(futures)
+    while waiting:
+        finished, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+        for future in finished:
+            future.result()
+        report()
+    return [future.result() for future in futures]
+
+
+def _as_worker() -> None:
+    """Only the parent answers to signals; it ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 _tasks: list[_Task] = []
@@ -243,6 +269,14 @@ def _run_numbered(number: int) -> RunRecord:
 
 
 def _run(task: _Task, count: Callable[[int, int], None]) -> RunRecord:
+    try:
+        return _record(task, count)
+    except OverflowError:
+        mend = "shorten durations, costs or settings"
+        raise InputError("times add up to more than 292 years", mend=mend) from None
+
+
+def _record(task: _Task, count: Callable[[int, int], None]) -> RunRecord:
     setup = task.setup
     policy = _policy(setup.policy, setup.options)
 

@@ -89,6 +89,10 @@ def write_csv(trace: Trace, path: str | Path) -> None:
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` when all went well, and leaves no trace when not."""
+    if not path.name:
+        raise InputError("names no file", file=path, mend="give a file to write")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError("is not a regular file, and is left alone", file=path, mend="name another file")
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         try:

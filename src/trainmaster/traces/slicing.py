@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from trainmaster.model.errors import InputError
 from trainmaster.model.units import to_ns
 from trainmaster.traces.dependencies import without_absent
+from trainmaster.traces.schema import LIMIT_S
 from trainmaster.traces.trace import Trace, renumbered
 
 
@@ -22,6 +23,9 @@ def slice_trace(
     Raises:
         InputError: the span is empty (start_s >= end_s) or the limit is below 1.
     """
+    for option, value in (("--from", start_s), ("--to", end_s)):
+        if value is not None and not abs(value) <= LIMIT_S:
+            raise InputError(f"{option} is {value}", mend=f"give seconds up to {LIMIT_S:g}")
     if start_s is not None and end_s is not None and start_s >= end_s:
         raise InputError(f"the span from {start_s} to {end_s} is empty", mend="--from must be below --to")
     if limit is not None and limit < 1:

@@ -34,6 +34,10 @@ class Source:
     def text(self, path: Path | None = None) -> Iterator[TextIO]:
         """The file (or another one beside it) as UTF-8 text, unpacked when it is gzip."""
         path = path or self.path
+        if path.is_fifo():
+            raise InputError(
+                "is a pipe, and a trace is read twice", file=path, mend="write it to a file first"
+            )
         with translated(path), path.open("rb") as raw:
             packed = raw.peek(2)[:2] == b"\x1f\x8b"
             unpacked = gzip.GzipFile(fileobj=raw) if packed else raw

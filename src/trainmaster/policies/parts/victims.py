@@ -189,7 +189,8 @@ class VictimIndex:
             return job.protected_until
         min_run = job.protected_until - job.started_at
         expected = job.protected_until + self._latency[job.attained(now) > 0]
-        return expected if expected > now else now + max(min_run, SECOND)
+        # Later than ever seen: look again after as long as it has been starting.
+        return expected if expected > now else now + max(min_run, now - job.started_at, SECOND)
 
 
 def allocation_of(job: JobView) -> Allocation:

@@ -1,0 +1,160 @@
+"""What a hostile tester tried on the command line, each with one clear line as the answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import trainmaster as tm
+from trainmaster.traces import write_csv
+
+WEEK = "job_id,submit_s,duration_s,num_gpus\na,0,100,8\nb,0,100,8\n"
+CLUSTER = ("--nodes", "1", "--gpus-per-node", "8")
+
+
+@pytest.fixture
+def week(tmp_path: Path) -> Path:
+    path = tmp_path / "week.csv"
+    path.write_text(WEEK)
+    return path
+
+
+def run(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "trainmaster", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **more)  # type: ignore[call-overload,no-any-return]
+
+
+def test_a_pipe_is_neither_read_nor_replaced(week: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    trace = tm.load_trace(week)
+    with pytest.raises(tm.InputError, match="not a regular file, and is left alone"):
+        write_csv(trace, pipe)
+    assert pipe.is_fifo()
+    with pytest.raises(tm.InputError, match="is a pipe"):
+        tm.load_trace(pipe)
+    with pytest.raises(tm.InputError, match="names no file"):
+        write_csv(trace, "")
+
+
+@pytest.mark.parametrize("words", [("--from", "nan"), ("--from", "inf"), ("--to", "-inf")])
+def test_spans_are_finite(week: Path, words: tuple[str, str]) -> None:
+    done = run("simulate", week, *CLUSTER, *words)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert words[0] in done.stderr
+
+
+def test_a_folder_where_a_result_file_should_be(week: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "jobs.csv").mkdir(parents=True)
+    done = run("simulate", week, *CLUSTER, "--out", out)
+    assert done.returncode == 1
+    expected = f"trainmaster: {out / 'jobs.csv'}: is a folder; nothing was changed (choose another --out)\n"
+    assert done.stderr == expected
+    assert [path.name for path in out.iterdir()] == ["jobs.csv"]
+
+
+def test_times_beyond_the_clock(tmp_path: Path) -> None:
+    trace = tmp_path / "long.csv"
+    rows = "".join(f"{name},0,8.9e9,8\n" for name in "abc")
+    trace.write_text(f"job_id,submit_s,duration_s,num_gpus\n{rows}")
+    done = run("simulate", trace, *CLUSTER, "--policy", "fifo")
+    assert done.returncode == 2
+    assert "times add up to more than 292 years" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit(0)", "raise MemoryError", "return self.plan(view)"])
+def test_a_policy_does_not_decide_the_exit_code(week: Path, tmp_path: Path, code: str) -> None:
+    file = tmp_path / "mine.py"
+    head = "import trainmaster as tm\nclass Mine(tm.Policy):\n    name = 'mine'\n"
+    file.write_text(f"{head}    def plan(self, view):\n        {code}\n")
+    done = run("simulate", week, *CLUSTER, "--policy", file)
+    assert done.returncode == 1
+    assert done.stderr.startswith("trainmaster: policy mine: at 0.0 s: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_no_worker_and_no_file_behind(tmp_path: Path, number: signal.Signals) -> None:
+    trace = tm.synthesize("philly-like", days=60, load=0.9, nodes=32, seed=0)
+    write_csv(trace, tmp_path / "long.csv")
+    spool = tmp_path / "tmp"
+    spool.mkdir()
+    words = ("--nodes", "32", "--gpus-per-node", "8", "--policy", "srtf,las,srsf,drf", "--jobs", "2")
+    command = [sys.executable, "-m", "trainmaster", "simulate", str(tmp_path / "long.csv"), *words]
+    with subprocess.Popen(
+        [*command, "--events", "--out", str(tmp_path / "out")],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(spool)},
+    ) as process:
+        until = time.monotonic() + 30
+        # Until both workers write their event logs.
+        while len(list(spool.glob("*/*.jsonl"))) < 2 and time.monotonic() < until:
+            os.sched_yield()
+        workers = children(process.pid)
+        assert len(workers) == 2
+        process.send_signal(number)
+        process.communicate(timeout=30)
+    assert process.returncode == (130 if number == signal.SIGINT else 128 + number)
+    while any(alive(worker) for worker in workers) and time.monotonic() < until:
+        os.sched_yield()
+    assert not [worker for worker in workers if alive(worker)]
+    assert not (tmp_path / "out").exists()
+    assert list(spool.iterdir()) == []
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def alive(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
+def test_output_that_nobody_takes(week: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "trainmaster", "simulate", str(week), *CLUSTER, "--json"]
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == "trainmaster: output can't be written: No space left on device"
+
+
+@pytest.mark.parametrize("seed", [-1, "a", True, 1.5])
+def test_seeds_are_whole_numbers(week: Path, seed: object) -> None:
+    with pytest.raises(tm.InputError, match="seed"):
+        tm.simulate(tm.load_trace(week), tm.Cluster.homogeneous(1, 8), "fifo", seed=[seed])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, 1e300, float("nan")])
+def test_weights_are_reasonable(week: Path, weight: float) -> None:
+    with pytest.raises(tm.InputError, match="weight"):
+        tm.Options(weights={"blue": weight})
+
+
+def test_slow_starts_are_not_polled() -> None:
+    trace = tm.synthesize("philly-like", days=0.5, load=1.2, nodes=1, seed=0)
+    cluster = tm.Cluster.homogeneous(1, 8)
+    knobs: dict[str, dict[str, object]] = {"srsf": {"min_run_s": 0}}
+    decisions = [
+        tm.simulate(
+            trace, cluster, "srsf", knobs=knobs, predictor="oracle", costs=tm.Costs(restore_s=cost)
+        ).summary["decisions"]
+        for cost in (100, 10_000)
+    ]
+    assert decisions[1] < 4 * decisions[0]
