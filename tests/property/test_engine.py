@@ -15,6 +15,7 @@ from trainmaster.core.capacity import capacity_of
 from trainmaster.core.engine import Engine, replay
 from trainmaster.core.invariants import check
 from trainmaster.model.cluster import Cluster, Node
+from trainmaster.model.errors import PolicyError
 from trainmaster.model.event import Cancelled, Failed, Lost
 from trainmaster.model.job import Job, Request
 from trainmaster.model.ports import Phase
@@ -283,6 +284,7 @@ def test_a_plan_that_fails_half_way_leaves_no_trace(
     world.policy.plan = breaking  # type: ignore[method-assign]
     try:
         play(world, case)
-    except BrokenError:
+    except PolicyError as error:
+        assert isinstance(error.__cause__, BrokenError)
         assert dump(world.engine) == before.pop()
         check(world.engine.state, world.engine._nominated, world.engine.now)

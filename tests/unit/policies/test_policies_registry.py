@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from trainmaster.model.errors import InputError
+from trainmaster.model.units import LONGEST_S
 from trainmaster.policies import Knob, Policy
 from trainmaster.policies.fifo import Fifo
 from trainmaster.policies.knobs import settings
@@ -93,9 +94,9 @@ class TestKnobs:
         [
             "las(queues=64,factor=1000,limit=1e15)",
             "gittins(first_limit=1e15,levels=40)",
-            "timeslice(quantum_s=1e300)",
-            "priority(ageing_s=1e300)",
-            "srtf(min_run_s=1e300,round_s=1e300)",
+            f"timeslice(quantum_s={LONGEST_S})",
+            f"priority(ageing_s={LONGEST_S})",
+            f"srtf(min_run_s={LONGEST_S},round_s={LONGEST_S})",
         ],
     )
     def test_huge_values_within_range_work(self, specification: str) -> None:
