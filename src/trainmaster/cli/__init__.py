@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import NoReturn
 
 
 def main() -> None:
@@ -20,15 +21,17 @@ def main() -> None:
     command = typer.main.get_command(build())
     try:
         code = command.main(prog_name="trainmaster", standalone_mode=False)
+        if code == INTERRUPTED:
+            _leave("interrupted", INTERRUPTED)
         sys.exit(code if isinstance(code, int) else 0)
     except InputError as error:
         _fail(str(error), 2)
     except TrainmasterError as error:
         _fail(str(error), 1)
     except Terminated as error:
-        _fail("terminated", 128 + error.number)
+        _leave("terminated", 128 + error.number)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", 130)
+        _leave("interrupted", INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has had enough (`| head`): nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -43,6 +46,15 @@ def main() -> None:
             sys.exit(2)
         message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
         _fail(f"{where}: {message} (see {where} --help)", 2, prefix="")
+
+
+INTERRUPTED = 128 + signal.SIGINT
+
+
+def _leave(message: str, code: int) -> NoReturn:
+    """End at once: all is cleaned up, and nobody waits for what workers had still to do."""
+    print(f"trainmaster: {message}", file=sys.stderr, flush=True)
+    os._exit(code)
 
 
 class Terminated(BaseException):

@@ -190,5 +190,5 @@ def time_ticks(low: float, high: float, most: int, log: bool = False) -> list[fl
         return [low]
     step = next((step for step in _STEPS if step * most >= high - low), None)
     if step is None:
-        return number_ticks(low, high, most)
+        return [tick for tick in number_ticks(low, high, most) if low <= tick <= high]
     return [step * i for i in range(math.ceil(low / step), math.floor(high / step + 1e-9) + 1)]

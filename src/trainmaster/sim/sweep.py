@@ -232,7 +232,7 @@ def _run_all(tasks: list[_Task], processes: int, progress: Progress | None) -> l
                 # Leave no worker behind when a run fails or this process is asked to stop.
                 pool.shutdown(wait=False, cancel_futures=True)
                 for worker in multiprocessing.active_children():
-                    worker.terminate()
+                    worker.kill()
                 raise
     finally:
         _tasks, _done = [], None

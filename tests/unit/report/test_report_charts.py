@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trainmaster.report import charts
@@ -27,6 +27,7 @@ def test_number_ticks_are_few_and_inside(low: float, span: float, most: int) -> 
     assert all(low - 1e-6 * span <= tick <= high + 1e-6 * span for tick in ticks)
 
 
+@example(low=0.5, span=400_000_001.0, most=2, log=False)
 @given(positive, positive, st.integers(2, 20), st.booleans())
 def test_time_ticks_are_few_inside_and_rising(low: float, span: float, most: int, log: bool) -> None:
     ticks = time_ticks(low, low + span, most, log)
