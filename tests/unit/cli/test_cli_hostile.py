@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -80,49 +78,6 @@ def test_a_policy_does_not_decide_the_exit_code(week: Path, tmp_path: Path, code
     assert done.returncode == 1
     assert done.stderr.startswith("trainmaster: policy mine: at 0.0 s: ")
     assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_leaves_no_worker_and_no_file_behind(tmp_path: Path, number: signal.Signals) -> None:
-    trace = tm.synthesize("philly-like", days=60, load=0.9, nodes=32, seed=0)
-    write_csv(trace, tmp_path / "long.csv")
-    spool = tmp_path / "tmp"
-    spool.mkdir()
-    words = ("--nodes", "32", "--gpus-per-node", "8", "--policy", "srtf,las,srsf,drf", "--jobs", "2")
-    command = [sys.executable, "-m", "trainmaster", "simulate", str(tmp_path / "long.csv"), *words]
-    with subprocess.Popen(
-        [*command, "--events", "--out", str(tmp_path / "out")],
-        stderr=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(spool)},
-    ) as process:
-        until = time.monotonic() + 30
-        # Until both workers write their event logs.
-        while len(list(spool.glob("*/*.jsonl"))) < 2 and time.monotonic() < until:
-            os.sched_yield()
-        workers = children(process.pid)
-        assert len(workers) == 2
-        process.send_signal(number)
-        process.communicate(timeout=30)
-    assert process.returncode == (130 if number == signal.SIGINT else 128 + number)
-    while any(alive(worker) for worker in workers) and time.monotonic() < until:
-        os.sched_yield()
-    assert not [worker for worker in workers if alive(worker)]
-    assert not (tmp_path / "out").exists()
-    assert list(spool.iterdir()) == []
-
-
-def children(pid: int) -> list[int]:
-    try:
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def alive(pid: int) -> bool:
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
 
 
 def test_output_that_nobody_takes(week: Path) -> None:
