@@ -49,6 +49,12 @@ class TestEasy:
         found = fates("fifo(backfill=easy)", jobs, gpus=4)
         assert (found["head"], found["long"]) == (Fate(10, 20), Fate(2, 1002))
 
+    def test_all_that_end_at_the_promised_instant_are_counted(self) -> None:
+        """Three GPUs would be enough for the head at 100, but four are free then: one is left over."""
+        jobs = {"a": ask(0, 100, 2), "b": ask(0, 100, 1), "head": ask(1, 10, 3), "long": ask(2, 500, 1)}
+        found = fates("fifo(backfill=easy)", jobs, gpus=4)
+        assert (found["long"].start, found["head"].start) == (2, 100)
+
     def test_left_over_gpus_are_counted_not_named(self) -> None:
         """On one node of 8, 4 are idle until 100, then 8; the head needs 6: 2 are left over, whichever."""
         jobs = {"a": ask(0, 100, 4), "head": ask(1, 10, 6), "b": ask(2, 500, 1), "c": ask(3, 500, 1)}
