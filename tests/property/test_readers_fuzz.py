@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import tempfile
@@ -16,6 +17,8 @@ from trainmaster.model.errors import InputError
 from trainmaster.testing.readers import assert_counts_add_up, mutations
 from trainmaster.testing.trace_samples import SAMPLES, Sample
 from trainmaster.traces import FORMATS, load_trace
+from trainmaster.traces.problems import RowFault
+from trainmaster.traces.rows import Rows
 
 FUZZ = settings(
     max_examples=40,
@@ -163,3 +166,41 @@ def test_no_row_of_a_csv_is_lost(folder: Path, rows: list[tuple[str, str, str, s
     trace = load_trace(path)
     assert len(rows) == len(trace) + trace.problems.dropped_rows
     assert_counts_add_up(trace)
+
+
+@given(
+    ids=st.lists(st.text(alphabet='ab,"\n\r\t ;x\x1b', min_size=1, max_size=9), max_size=9),
+)
+@FUZZ
+def test_every_record_of_a_quoted_csv_is_a_job_or_counted(folder: Path, ids: list[str]) -> None:
+    path = folder / "quoted.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["job_id", "submit_s", "duration_s", "num_gpus"])
+        writer.writerows([name, 0, 5, 1] for name in ids)
+    trace = load_trace(path)
+    assert trace.problems.rows == len(ids)
+    assert_counts_add_up(trace)
+
+
+@given(lines=st.lists(st.text(alphabet='a,"1 ', max_size=12), max_size=12))
+@FUZZ
+def test_rows_pass_over_no_line(lines: list[str]) -> None:
+    """Every line is a row, blank, or within the lines that a fault names."""
+    covered = set()
+    for number, row in Rows([f"{line}\n" for line in lines], ","):
+        more = 0
+        if isinstance(row, RowFault) and row.reason == "line_break":
+            more = int(row.message.split()[-2])
+        covered.update(range(number, number + more + 1))
+    blank = {number for number, line in enumerate(lines, 1) if not line}
+    assert covered | blank == set(range(1, len(lines) + 1))
+
+
+@given(lines=st.lists(st.text(alphabet='a,"1 ', max_size=12), max_size=12))
+@FUZZ
+def test_well_formed_lines_are_split_as_csv_does(lines: list[str]) -> None:
+    text = [f"{line}\n" for line in lines]
+    found = [row for _, row in Rows(text, ",")]
+    if not any(isinstance(row, RowFault) for row in found):
+        assert found == [row for row in csv.reader(text) if row]

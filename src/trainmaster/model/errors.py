@@ -17,9 +17,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from trainmaster.model.text import printable
+
 
 class TrainmasterError(Exception):
-    """Base of every error that Trainmaster raises on purpose."""
+    r"""Base of every error that Trainmaster raises on purpose; its message is one line.
+
+    >>> print(TrainmasterError("job a\x1b[2J"))
+    job a\x1b[2J
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class InputError(TrainmasterError):

@@ -12,6 +12,7 @@ from typing import Final
 
 from trainmaster.model.errors import InputError
 from trainmaster.model.job import Deadline, Job
+from trainmaster.model.text import is_clean, printable
 from trainmaster.model.units import SECOND
 from trainmaster.traces.dependencies import settle
 from trainmaster.traces.problems import Problems, RowFault
@@ -60,7 +61,7 @@ def read_trace(reader: Reader, path: Path, *, strict: bool = False) -> Trace:
         jobs, truths = settle(jobs, truths, problems)
         _number(jobs)
     name = path.name.removesuffix(".gz").rsplit(".", 1)[0] or path.name
-    return Trace(jobs, truths, name, str(path), reader.name, problems, source.synthetic, origin)
+    return Trace(jobs, truths, printable(name), str(path), reader.name, problems, source.synthetic, origin)
 
 
 @contextmanager
@@ -110,6 +111,7 @@ def _refuse_folder_or_empty(source: Source, reader: Reader) -> None:
 def _checked(reader: Reader, source: Source, problems: Problems) -> Iterator[tuple[Job, Truth]]:
     """The pairs that make sense; the others are dropped and counted. The same rules for every reader."""
     seen: set[str] = set()
+    known: set[str] = set()
     for pair in reader.read(source, problems):
         job, truth = pair
         duration = truth.duration
@@ -120,9 +122,26 @@ def _checked(reader: Reader, source: Source, problems: Problems) -> Iterator[tup
             or job.id in seen
         ):
             problems.drop_fault(_fault(job, truth, reader.columns), job.sequence)
+        elif (name := _unclean(job, truth, known)) is not None:
+            message = f"{name[:60]!r} has a control character in it"
+            problems.drop("name_invalid", job.sequence, message=message, mend="remove it from the name")
         else:
             seen.add(job.id)
             yield pair
+
+
+def _unclean(job: Job, truth: Truth, known: set[str]) -> str | None:
+    """The first name of a job that would steer a terminal; `known` are those found to be clean."""
+    if not is_clean(job.id):
+        return job.id
+    request, workload = job.request, job.workload
+    names = (job.tenant, job.user, job.job_class, truth.status, *request.gpu_types)
+    for name in names if workload is None else (*names, workload.model):
+        if name not in known:
+            if not is_clean(name):
+                return name
+            known.add(name)
+    return None
 
 
 def _fault(job: Job, truth: Truth, columns: Columns) -> RowFault:

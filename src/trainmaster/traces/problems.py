@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from trainmaster.model.errors import InputError
+from trainmaster.model.text import printable
 
 
 class RowFault(Exception):  # noqa: N818 (a fault of the row, not an error of the program)
@@ -76,6 +77,11 @@ class Problems:
         """Count the row that `fault` is about."""
         self.drop(fault.reason, row, message=fault.message, column=fault.column, mend=fault.mend)
 
+    def drop_unread(self, fault: RowFault, row: int) -> None:
+        """Count a row that describes a job and that the reader never gets to see."""
+        self.rows += 1
+        self.drop_fault(fault, row)
+
     def note(
         self, reason: str, row: int | None = None, *, message: str = "", column: str | None = None
     ) -> None:
@@ -111,4 +117,4 @@ def _show(example: Example) -> str:
     if example.column:
         where.append(f"column {example.column}")
     text = ": ".join(part for part in (", ".join(where), example.message) if part)
-    return f": {text}" if text else ""
+    return f": {printable(text)}" if text else ""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from trainmaster.model.errors import InputError
+from trainmaster.traces.problems import RowFault
+from trainmaster.traces.rows import Rows
 
 HEAD_CHARS = 8192
 """Number of characters that readers see when they recognize a format."""
@@ -61,35 +62,35 @@ class Source:
             yield from enumerate(text, 1)
 
     def table(
-        self, delimiter: str = ",", path: Path | None = None, *, quoted: bool = True
+        self,
+        delimiter: str = ",",
+        path: Path | None = None,
+        *,
+        quoted: bool = True,
+        header: bool = True,
+        drop: Callable[[RowFault, int], None] | None = None,
     ) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every row, the header included; blank lines are skipped.
 
-        With `quoted` a field may stand in double quotes; without, a quote is any character.
-        A quoted field may not run over the end of its line: one stray quote would
-        swallow any number of rows without a word.
+        Args:
+            delimiter: between two fields.
+            path: another file beside this one.
+            quoted: a field may stand in double quotes; else a quote is any character.
+            header: the first row names the columns, so its faults are the file's.
+            drop: told (fault, line) of a row that can't be taken apart, which is passed over:
+                `Problems.drop_unread` where each row is a job. Without it such a row raises
+                `InputError`.
         """
         path = path or self.path
         with self.text(path) as text:
-            if quoted:
-                rows = csv.reader(text, delimiter=delimiter)
-            else:
-                rows = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-            line = 0
-            try:
-                for row in rows:
-                    line += 1
-                    if rows.line_num != line:
-                        raise InputError(
-                            "a quoted field does not end on its line",
-                            file=path,
-                            row=line,
-                            mend="remove the quote",
-                        )
-                    if row:
-                        yield line, row
-            except csv.Error as error:
-                raise InputError(f"not a table: {error}", file=path, row=line + 1) from error
+            for line, row in Rows(text, delimiter, quoted=quoted):
+                if not isinstance(row, RowFault):
+                    header = False
+                    yield line, row
+                elif drop is None or header:
+                    raise InputError(row.message, file=path, row=line, column=row.column, mend=row.mend)
+                else:
+                    drop(row, line)
 
 
 @contextmanager

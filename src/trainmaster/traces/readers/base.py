@@ -30,7 +30,7 @@ class Reader(ABC):
     ``problems.rows`` to the number of rows that describe a job, and calls
     ``problems.drop`` for each of these that it can't use. What doesn't depend on the format
     the loader finds, for all readers alike: zero GPUs, a duration that is missing (None,
-    for a job without a model) or not positive, an id seen before.
+    for a job without a model) or not positive, an id seen before, control characters in a name.
     """
 
     name: ClassVar[str]

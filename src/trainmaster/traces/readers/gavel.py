@@ -43,7 +43,7 @@ class GavelReader(Reader):
 
     def read(self, source: Source, problems: Problems) -> Iterator[tuple[Job, Truth]]:
         pool = Pool()
-        for line, fields in source.table("\t", quoted=False):
+        for line, fields in source.table("\t", quoted=False, header=False, drop=problems.drop_unread):
             problems.rows += 1
             try:
                 job = _job(fields, line, problems.rows - 1, pool)

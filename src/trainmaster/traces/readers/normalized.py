@@ -57,7 +57,7 @@ class NormalizedReader(Reader):
         return not names.isdisjoint(("submit_s", "duration_s"))  # one is enough to tell which is missing
 
     def read(self, source: Source, problems: Problems) -> Iterator[tuple[Job, Truth]]:
-        table = source.table()
+        table = source.table(drop=problems.drop_unread)
         first_line, names = next(table, (0, []))
         at = _columns(names, source, first_line, problems)
         width = len(names)
@@ -92,7 +92,7 @@ class NormalizedReader(Reader):
                     source.synthetic = True
                 yield Job(job_id, line, submit, request, tenant, user, *rare), truth
         finally:
-            problems.rows = row_count
+            problems.rows += row_count
 
 
 def _columns(names: list[str], source: Source, line: int, problems: Problems) -> dict[str, int]:

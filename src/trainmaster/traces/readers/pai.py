@@ -9,7 +9,7 @@ absent, or that did not end, is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
@@ -54,7 +54,7 @@ class PaiReader(Reader):
         problems.file = str(jobs_path)
         tasks = _read_tasks(source, tasks_path, problems)
         pool = Pool()
-        for line, fields in _rows(source, jobs_path, "pai_job_table"):
+        for line, fields in _rows(source, jobs_path, "pai_job_table", problems.drop_unread):
             problems.rows += 1
             try:
                 if not fields:
@@ -99,10 +99,13 @@ def _job(
 
 
 def _read_tasks(source: Source, path: Path, problems: Problems) -> dict[str, _Tasks]:
+    def note(fault: RowFault, line: int) -> None:
+        problems.note("task_row_invalid", line, message=f"a row of pai_task_table: {fault.message}")
+
     tasks: dict[str, _Tasks] = {}
-    for line, fields in _rows(source, path, "pai_task_table"):
+    for line, fields in _rows(source, path, "pai_task_table", note):
         if not fields:
-            problems.note("task_row_invalid", line, message="a row of pai_task_table with too few fields")
+            note(RowFault("field_count", "too few fields"), line)
             continue
         task = tasks.setdefault(fields["job_name"], _Tasks())
         try:
@@ -131,10 +134,12 @@ def _add(task: _Tasks, fields: dict[str, str]) -> None:
         task.gpu_types.add(fields["gpu_type"])
 
 
-def _rows(source: Source, path: Path, table: str) -> Iterator[tuple[int, dict[str, str]]]:
+def _rows(
+    source: Source, path: Path, table: str, drop: Callable[[RowFault, int], None]
+) -> Iterator[tuple[int, dict[str, str]]]:
     """Line number and fields by column; no fields at all when their number is wrong."""
     columns = _header(source, path, table)
-    for line, row in source.table(path=path):
+    for line, row in source.table(path=path, header=False, drop=drop):
         if [name.strip() for name in row] == columns:
             continue  # some copies have the header as first line
         fields = dict(zip(columns, (text.strip() for text in row), strict=False))

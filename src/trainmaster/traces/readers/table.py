@@ -68,7 +68,7 @@ class TableReader(Reader):
         return names.issuperset(self.signature)
 
     def read(self, source: Source, problems: Problems) -> Iterator[tuple[Job, Truth]]:
-        table = source.table(self.delimiter, quoted=self.quoted)
+        table = source.table(self.delimiter, quoted=self.quoted, drop=problems.drop_unread)
         first_line, names = next(table, (1, []))
         wanted = self._places([name.strip() for name in names], source, first_line)
         absent = {name: "" for name in self.optional if name not in dict(wanted)}
