@@ -1,6 +1,6 @@
 """Node failures from an event file: CSV with the columns time_s, node, event.
 
-`node` is a node's name or its index; `event` is down or up::
+`node` is a node's name or its index; `event` is down or up; every node is up at first::
 
     time_s,node,event
     3600,node-3,down
@@ -9,48 +9,55 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 from trainmaster.model.cluster import Cluster
 from trainmaster.model.errors import InputError, nearest
 from trainmaster.model.event import NodeDown, NodeUp
-from trainmaster.model.units import to_ns
+from trainmaster.model.units import to_seconds
+from trainmaster.traces.schema import LIMIT_S, delimiter_hint, parse_time
+from trainmaster.traces.source import Source
 
 COLUMNS = ("time_s", "node", "event")
 
+NodeEvent = NodeDown | NodeUp
 
-def read_failures(path: str | Path, cluster: Cluster) -> list[tuple[int, NodeDown | NodeUp]]:
-    """(instant in ns, event) in the order of the file.
+
+def read_failures(path: str | Path, cluster: Cluster) -> list[tuple[int, NodeEvent]]:
+    """(instant in ns, event) in the order of the file, which need not be that of time.
 
     Raises:
         InputError: names file, row and column.
     """
-    try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file)
-            missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
-            if missing:
-                raise InputError(
-                    "missing column", file=path, row=1, column=missing[0], mend=",".join(COLUMNS)
-                )
-            return [_event(row, reader.line_num, path, cluster) for row in reader]
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", file=path) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"not a CSV text file: {error}", file=path) from None
+    table = Source(Path(path)).table()
+    first, names = next(table, (1, []))
+    names = [name.strip() for name in names]
+    for column in COLUMNS:
+        if names.count(column) != 1:
+            what = "the column is there twice" if column in names else "missing column"
+            mend = delimiter_hint(",".join(names), COLUMNS) or ",".join(COLUMNS)
+            raise InputError(what, file=path, row=first, column=column, mend=mend)
+    places = [names.index(column) for column in COLUMNS]
+    rows: list[tuple[int, int, NodeEvent]] = []
+    for number, row in table:
+        if len(row) != len(names):
+            raise InputError(f"{len(row)} fields, the header has {len(names)}", file=path, row=number)
+        at, name, kind = (row[place].strip() for place in places)
+        rows.append((number, *_event(at, name, kind, number, path, cluster)))
+    _check_turns(rows, path, cluster)
+    return [(at, event) for _, at, event in rows]
 
 
 def _event(
-    row: dict[str, str | None], number: int, path: str | Path, cluster: Cluster
-) -> tuple[int, NodeDown | NodeUp]:
-    at, name, kind = (str(row[column] or "").strip() for column in COLUMNS)
+    at: str, name: str, kind: str, number: int, path: str | Path, cluster: Cluster
+) -> tuple[int, NodeEvent]:
     try:
-        seconds = float(at)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < 1e12:
-        raise InputError(f"{at!r} is not a time in seconds >= 0", file=path, row=number, column="time_s")
+        instant = parse_time(at)
+    except (ValueError, OverflowError):
+        instant = -1
+    if instant < 0:
+        message = f"{at!r} is not a time in seconds, 0 to {LIMIT_S:g}"
+        raise InputError(message, file=path, row=number, column="time_s")
     node = cluster.names.get(name)
     if node is None and name.isdecimal() and len(name) < 10 and int(name) < len(cluster.nodes):
         node = int(name)
@@ -59,4 +66,23 @@ def _event(
         raise InputError(f"unknown node {name!r}", file=path, row=number, column="node", mend=hint)
     if kind not in ("down", "up"):
         raise InputError(f"unknown event {kind!r}", file=path, row=number, column="event", mend="down or up")
-    return to_ns(seconds), NodeDown(node) if kind == "down" else NodeUp(node)
+    return instant, NodeDown(node) if kind == "down" else NodeUp(node)
+
+
+def _check_turns(rows: list[tuple[int, int, NodeEvent]], path: str | Path, cluster: Cluster) -> None:
+    """Refuse a node that goes down while it is down, or comes up while it is up."""
+    down: dict[int, int] = {}
+    for number, at, event in sorted(rows, key=lambda row: (row[1], row[2].rank, row[0])):
+        name = cluster.nodes[event.node].name
+        if isinstance(event, NodeDown):
+            if event.node in down:
+                message = (
+                    f"{name} goes down at {to_seconds(at):g} s, but is down since row {down[event.node]}"
+                )
+                raise InputError(
+                    message, file=path, row=number, column="event", mend="let it come up between"
+                )
+            down[event.node] = number
+        elif down.pop(event.node, None) is None:
+            message = f"{name} comes up at {to_seconds(at):g} s, but is not down"
+            raise InputError(message, file=path, row=number, column="event", mend="let it go down before")

@@ -91,11 +91,23 @@ def _recognize(source: Source) -> Reader:
         )
     if "\0" in head:
         raise InputError("is not text", file=path, mend="unpack the archive and give the trace inside")
-    hint = delimiter_hint(head.splitlines()[0]) or (
+    hint = _delimiter_hint(head.splitlines()[0]) or (
         f"name it with --format ({', '.join(FORMATS)}), "
         f"or give a header with {', '.join(REQUIRED)} and duration_s"
     )
     raise InputError("is of no known trace format", file=path, row=1, mend=hint)
+
+
+def _delimiter_hint(header: str) -> str:
+    """What to do about a header that is one of a known table, but for the delimiter."""
+    from trainmaster.traces.readers.table import TableReader
+
+    for reader in readers():
+        if isinstance(reader, TableReader):
+            names = reader.signature
+            if hint := delimiter_hint(header, names, reader.delimiter, least=len(names)):
+                return f"for a {reader.name} trace {hint}"
+    return delimiter_hint(header)
 
 
 def _refuse_folder_or_empty(source: Source, reader: Reader) -> None:

@@ -6,6 +6,7 @@ field means unknown. `COLUMNS` lists every column with its meaning.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Final
 
@@ -52,12 +53,21 @@ LIMIT_GPUS: Final = 1_000_000_000
 """Largest number of GPUs that is taken for one."""
 
 
-def delimiter_hint(header: str) -> str:
-    """What to do about a header whose columns are not separated by ','; "" when they seem to be."""
-    for delimiter, word in ((";", "';'"), ("\t", "a tab"), ("|", "'|'"), (" ", "a blank")):
-        names = {name.strip() for name in header.split(delimiter)}
-        if len(names & COLUMNS.keys()) > 1:
-            return f"columns must be separated by ',', this file uses {word}"
+_DELIMITERS: Final = {",": "','", ";": "';'", "\t": "a tab", "|": "'|'", " ": "a blank"}
+
+
+def delimiter_hint(header: str, known: Collection[str] = COLUMNS, wanted: str = ",", least: int = 2) -> str:
+    """What to do about a header whose columns have another delimiter than they should.
+
+    Empty unless some delimiter would give at least `least` of the known columns.
+
+    >>> delimiter_hint("job_id;submit_s;num_gpus")
+    "columns must be separated by ',', this file uses ';'"
+    """
+    for delimiter, word in _DELIMITERS.items():
+        names = {name.strip().strip('"') for name in header.split(delimiter)}
+        if delimiter != wanted and len(names.intersection(known)) >= least:
+            return f"columns must be separated by {_DELIMITERS[wanted]}, this file uses {word}"
     return ""
 
 

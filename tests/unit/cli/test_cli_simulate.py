@@ -109,7 +109,7 @@ def test_same_figures_in_parallel_and_over_a_sweep(capsys: pytest.CaptureFixture
         (("--warmup", "nan"), "warmup_s is nan"),
         (("--format", "phily"), "unknown"),
         (("--events",), "--events writes a file (say where with --out DIR)"),
-        (("--failures", "nofile.csv"), "nofile.csv: can't be read: No such file"),
+        (("--failures", "nofile.csv"), "nofile.csv: cannot be read: No such file"),
         (("--nodes", "x"), "--nodes x: expected whole numbers"),
         (("--bogus",), "No such option: --bogus"),
         (("--limit", "many"), "'--limit'"),

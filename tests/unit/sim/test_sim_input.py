@@ -50,6 +50,10 @@ class TestFailures:
         text = "cause,event,node,time_s\npower, down ,node-0, 5 \n"
         assert self.read(tmp_path, text) == [(5 * SECOND, NodeDown(0))]
 
+    def test_a_node_may_fail_again_and_come_up_at_once(self, tmp_path: Path) -> None:
+        text = "time_s,node,event\n4,0,down\n4,0,up\n1,0,down\n2,0,up\n"
+        assert [at for at, _ in self.read(tmp_path, text)] == [4 * SECOND, 4 * SECOND, SECOND, 2 * SECOND]
+
     def test_no_failures_is_fine(self, tmp_path: Path) -> None:
         assert self.read(tmp_path, "time_s,node,event\n") == []
 
@@ -58,18 +62,21 @@ class TestFailures:
         [
             ("", "FILE, row 1, column time_s: missing column (time_s,node,event)"),
             ("time_s,nodes,event\n", "FILE, row 1, column node: missing column (time_s,node,event)"),
-            ("time_s,node,event\nx,0,up\n", "FILE, row 2, column time_s: 'x' is not a time in seconds >= 0"),
+            (
+                "time_s,node,event\nx,0,up\n",
+                "FILE, row 2, column time_s: 'x' is not a time in seconds, 0 to 9e+09",
+            ),
             (
                 "time_s,node,event\n-1,0,up\n",
-                "FILE, row 2, column time_s: '-1' is not a time in seconds >= 0",
+                "FILE, row 2, column time_s: '-1' is not a time in seconds, 0 to 9e+09",
             ),
             (
                 "time_s,node,event\nnan,0,up\n",
-                "FILE, row 2, column time_s: 'nan' is not a time in seconds >= 0",
+                "FILE, row 2, column time_s: 'nan' is not a time in seconds, 0 to 9e+09",
             ),
             (
                 "time_s,node,event\n1e400,0,up\n",
-                "FILE, row 2, column time_s: '1e400' is not a time in seconds >= 0",
+                "FILE, row 2, column time_s: '1e400' is not a time in seconds, 0 to 9e+09",
             ),
             (
                 "time_s,node,event\n1,0,up\n1,node-2,up\n",
@@ -84,10 +91,47 @@ class TestFailures:
                 "FILE, row 2, column node: unknown node '²' (known: node-0, node-1)",
             ),
             ("time_s,node,event\n1,0,away\n", "FILE, row 2, column event: unknown event 'away' (down or up)"),
-            ("time_s,node,event\n1,0\n", "FILE, row 2, column event: unknown event '' (down or up)"),
+            ("time_s,node,event\n1,0\n", "FILE, row 2: 2 fields, the header has 3"),
+            ("time_s,node,event\n1,0,\n", "FILE, row 2, column event: unknown event '' (down or up)"),
             (
                 "time_s,node,event\n\n\n1,0,x\n",
                 "FILE, row 4, column event: unknown event 'x' (down or up)",
+            ),
+            (
+                "time_s;node;event\n1;0;down\n",
+                "FILE, row 1, column time_s: missing column "
+                "(columns must be separated by ',', this file uses ';')",
+            ),
+            (
+                "time_s\tnode\tevent\n1\t0\tdown\n",
+                "FILE, row 1, column time_s: missing column "
+                "(columns must be separated by ',', this file uses a tab)",
+            ),
+            (
+                "time_s,node,event,node\n",
+                "FILE, row 1, column node: the column is there twice (time_s,node,event)",
+            ),
+            (
+                'time_s,node,event\n1,"0,down\n2,1,down\n',
+                "FILE, row 2: a quoted field does not end on its line (remove the quote)",
+            ),
+            (
+                "time_s,node,event\n1,0,down\n5,1,down\n9,node-0,down\n",
+                "FILE, row 4, column event: node-0 goes down at 9 s, but is down since row 2 "
+                "(let it come up between)",
+            ),
+            (
+                "time_s,node,event\n9,0,down\n1,0,down\n",
+                "FILE, row 2, column event: node-0 goes down at 9 s, but is down since row 3 "
+                "(let it come up between)",
+            ),
+            (
+                "time_s,node,event\n1,0,up\n",
+                "FILE, row 2, column event: node-0 comes up at 1 s, but is not down (let it go down before)",
+            ),
+            (
+                "time_s,node,event\n1,0,down\n2,0,up\n3,0,up\n",
+                "FILE, row 4, column event: node-0 comes up at 3 s, but is not down (let it go down before)",
             ),
         ],
     )
@@ -97,12 +141,12 @@ class TestFailures:
         assert message(caught, tmp_path / "f.csv") == what
 
     def test_files_that_cannot_be_read(self, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="can't be read: No such file"):
+        with pytest.raises(InputError, match="cannot be read: No such file"):
             read_failures(tmp_path / "none.csv", TWO)
-        with pytest.raises(InputError, match="can't be read: Is a directory"):
+        with pytest.raises(InputError, match="cannot be read: Is a directory"):
             read_failures(tmp_path, TWO)
         (tmp_path / "f.csv").write_bytes(b"\xff\xfe\x00")
-        with pytest.raises(InputError, match="not a CSV text file"):
+        with pytest.raises(InputError, match="is not UTF-8 text"):
             read_failures(tmp_path / "f.csv", TWO)
 
     @settings(max_examples=50)

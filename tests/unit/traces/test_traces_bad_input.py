@@ -60,6 +60,18 @@ def test_wrong_delimiter(write) -> None:
     assert message(tabs).endswith("(columns must be separated by ',', this file uses a tab)")
 
 
+def test_wrong_delimiter_of_any_table(write) -> None:
+    helios = "job_id;vc;gpu_num;state;submit_time;duration\n"
+    told = "columns must be separated by ',', this file uses ';'"
+    path = write(helios)
+    assert message(path) == f"{path}, row 1: is of no known trace format (for a helios trace {told})"
+    assert message(path, format="helios") == (
+        f"{path}, row 1, column job_id: the column is missing in this helios trace ({told})"
+    )
+    path = write("JobID,Submit,ReqTRES,Elapsed\n")
+    assert message(path).endswith("(for a slurm trace columns must be separated by '|', this file uses ',')")
+
+
 @pytest.mark.parametrize("column", ["job_id", "submit_s", "duration_s", "num_gpus"])
 def test_every_needed_column_is_missed_by_name(write, column: str) -> None:
     names = [name for name in ("job_id", "submit_s", "duration_s", "num_gpus") if name != column]

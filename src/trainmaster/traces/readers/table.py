@@ -11,6 +11,7 @@ from trainmaster.model.errors import InputError, nearest
 from trainmaster.model.job import Job, Request
 from trainmaster.traces.problems import Problems, RowFault
 from trainmaster.traces.readers.base import Reader
+from trainmaster.traces.schema import delimiter_hint
 from trainmaster.traces.source import Source
 from trainmaster.traces.stamps import Stamps
 from trainmaster.traces.trace import Truth
@@ -98,7 +99,9 @@ class TableReader(Reader):
         for name in self.required:
             if name not in names:
                 found = [other for other in names if other]
-                mend = f"found {', '.join(found)}; {nearest(name, found)}" if found else "give a header line"
+                known = f"found {', '.join(found)}; {nearest(name, found)}" if found else "give a header line"
+                header = self.delimiter.join(names)
+                mend = delimiter_hint(header, (*self.required, *self.optional), self.delimiter) or known
                 raise InputError(
                     f"the column is missing in this {self.name} trace",
                     file=source.path,
