@@ -14,12 +14,16 @@ tenants:               # entitlement; 1 where nothing is said
 from __future__ import annotations
 
 from pathlib import Path
+from reprlib import Repr
 from typing import Any
 
 from trainmaster.model.cluster import MAX_NODES, Cluster, Node
 from trainmaster.model.errors import InputError, nearest
+from trainmaster.model.text import is_clean
 
+KEYS = ("nodes", "tenants")
 NODE_KEYS = ("count", "name", "gpus", "type")
+LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
 
 
 def read_cluster(path: str | Path) -> tuple[Cluster, dict[str, float]]:
@@ -33,10 +37,7 @@ def read_cluster(path: str | Path) -> tuple[Cluster, dict[str, float]]:
         raise InputError(
             "expected a list of nodes", file=path, column="nodes", mend="nodes: [{count: 4, gpus: 8}]"
         )
-    for key in document:
-        if key not in ("nodes", "tenants"):
-            hint = nearest(str(key), ("nodes", "tenants"))
-            raise InputError(f"unknown key {key!r}", file=path, mend=hint)
+    _check_keys(document, KEYS, None, path)
     nodes: list[Node] = []
     for number, entry in enumerate(document["nodes"], start=1):
         nodes += _nodes(entry, number, len(nodes), path)
@@ -44,60 +45,114 @@ def read_cluster(path: str | Path) -> tuple[Cluster, dict[str, float]]:
         cluster = Cluster(tuple(nodes))
     except InputError as error:
         raise InputError(error.message, file=path, column="nodes", mend=error.mend) from None
-    return cluster, _weights(document.get("tenants") or {}, path)
+    return cluster, _weights(document.get("tenants"), path)
 
 
 def _parse(path: Path) -> Any:
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        """Refuses a key that stands twice, where PyYAML would take the last."""
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in seen:
+                        problem = f"key {_shown(key.value)} stands twice"
+                        raise yaml.constructor.ConstructorError(problem=problem, problem_mark=key.start_mark)
+                    seen.add(key.value)
+            return super().construct_mapping(node, deep)
+
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
     except UnicodeDecodeError:
         raise InputError("not a text file", file=path, mend="write YAML in UTF-8") from None
     try:
-        return yaml.safe_load(text)
-    except (ValueError, RecursionError) as error:  # a date that is none, too many brackets
-        raise InputError(f"not valid YAML: {error}", file=path) from None
+        return yaml.load(text, Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or "not valid YAML"
-        raise InputError(str(problem), file=path, row=mark.line + 1 if mark else None) from None
+        raise InputError(_line(problem), file=path, row=mark.line + 1 if mark else None) from None
+    # PyYAML leaves faults of tagged values ("!!int x", a month 13) as whatever Python raised.
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+        raise InputError(f"not valid YAML: {_line(error)}", file=path) from None
+
+
+def _line(message: object) -> str:
+    return " ".join(str(message).split())[:200]
+
+
+def _shown(value: object) -> str:
+    """A value for a message: in short, for YAML can refer to itself."""
+    short = Repr()
+    short.maxstring = short.maxother = 60
+    return short.repr(value)
+
+
+def _check_keys(found: dict[Any, Any], known: tuple[str, ...], where: str | None, path: str | Path) -> None:
+    for key in found:
+        if key not in known:
+            raise InputError(
+                f"unknown key {_shown(key)}", file=path, column=where, mend=nearest(_shown(key), known)
+            )
 
 
 def _nodes(entry: object, number: int, first: int, path: str | Path) -> list[Node]:
     where = f"nodes[{number}]"
     if not isinstance(entry, dict):
-        raise InputError(f"{entry!r} is not a node", file=path, column=where, mend="{count: 4, gpus: 8}")
-    for key in entry:
-        if key not in NODE_KEYS:
-            raise InputError(
-                f"unknown key {key!r}", file=path, column=where, mend=nearest(str(key), NODE_KEYS)
-            )
+        raise InputError(
+            f"{_shown(entry)} is not a node", file=path, column=where, mend="{count: 4, gpus: 8}"
+        )
+    _check_keys(entry, NODE_KEYS, where, path)
     count = _whole(entry.get("count", 1), "count", where, path)
     gpus = _whole(entry.get("gpus"), "gpus", where, path)
-    kind = str(entry.get("type", "") or "")
-    name = entry.get("name")
-    if name is not None and count == 1:
-        return [Node(str(name), gpus, kind)]
-    prefix = "node" if name is None else str(name)
-    start = first if name is None else 0
-    return [Node(f"{prefix}-{index}", gpus, kind) for index in range(start, start + count)]
+    kind = "" if entry.get("type") is None else _text(entry["type"], "type", f"{where}.type", path)
+    if first + count > MAX_NODES:
+        raise InputError(f"over {MAX_NODES} nodes", file=path, column=f"{where}.count", mend="give fewer")
+    if "name" not in entry:
+        return [Node(f"node-{index}", gpus, kind) for index in range(first, first + count)]
+    name = _text(entry["name"], "name", f"{where}.name", path)
+    if not name:
+        raise InputError("name is empty", file=path, column=f"{where}.name", mend="leave it out")
+    if count == 1:
+        return [Node(name, gpus, kind)]
+    return [Node(f"{name}-{index}", gpus, kind) for index in range(count)]
 
 
 def _whole(value: object, key: str, where: str, path: str | Path) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_NODES:
-        raise InputError(f"{key} is {value!r}, not a whole number >= 1", file=path, column=f"{where}.{key}")
+        message = f"{key} is {_shown(value)}, not a whole number >= 1"
+        mend = f"at most {MAX_NODES}" if isinstance(value, int) and value > MAX_NODES else None
+        raise InputError(message, file=path, column=f"{where}.{key}", mend=mend)
+    return value
+
+
+def _text(value: object, what: str, column: str, path: str | Path) -> str:
+    """A name as it was written: YAML makes numbers and truth values of some names."""
+    if not isinstance(value, str):
+        mend = "write it in quotes" if isinstance(value, int | float) else "give one name"
+        raise InputError(f"{what} is {_shown(value)}, not text", file=path, column=column, mend=mend)
+    if not is_clean(value):
+        raise InputError(f"{what} {_shown(value)} has a control character in it", file=path, column=column)
     return value
 
 
 def _weights(tenants: object, path: str | Path) -> dict[str, float]:
+    if tenants is None:
+        return {}
     if not isinstance(tenants, dict):
         raise InputError(
             "expected tenants with weights", file=path, column="tenants", mend="tenants: {vision: 2}"
         )
+    weights: dict[str, float] = {}
     for name, weight in tenants.items():
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
-            raise InputError(f"weight {weight!r} is not a number > 0", file=path, column=f"tenants.{name}")
-    return {str(name): float(weight) for name, weight in tenants.items()}
+        name = _text(name, "a tenant's name", "tenants", path)
+        number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not number or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
+            message = f"weight {_shown(weight)} is not a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
+            raise InputError(message, file=path, column=f"tenants.{name}")
+        weights[name] = float(weight)
+    return weights

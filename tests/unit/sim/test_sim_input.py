@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -224,19 +225,19 @@ class TestClusterFile:
             ),
             (
                 "nodes: [{gpus: 1}]\ntenants: {a: 0}\n",
-                "FILE, column tenants.a: weight 0 is not a number > 0",
+                "FILE, column tenants.a: weight 0 is not a number from 1e-06 to 1e+06",
             ),
             (
                 "nodes: [{gpus: 1}]\ntenants: {a: .inf}\n",
-                "FILE, column tenants.a: weight inf is not a number > 0",
+                "FILE, column tenants.a: weight inf is not a number from 1e-06 to 1e+06",
             ),
             (
                 "nodes: [{gpus: 1}]\ntenants: {a: .nan}\n",
-                "FILE, column tenants.a: weight nan is not a number > 0",
+                "FILE, column tenants.a: weight nan is not a number from 1e-06 to 1e+06",
             ),
             (
                 "nodes: [{gpus: 1}]\ntenants: {a: much}\n",
-                "FILE, column tenants.a: weight 'much' is not a number > 0",
+                "FILE, column tenants.a: weight 'much' is not a number from 1e-06 to 1e+06",
             ),
         ],
     )
@@ -244,6 +245,124 @@ class TestClusterFile:
         with pytest.raises(InputError) as caught:
             self.read(tmp_path, text)
         assert message(caught, tmp_path / "c.yaml") == what
+
+    @pytest.mark.parametrize(
+        ("text", "what"),
+        [
+            ("nodes: [{gpus: 8, gpus: 4}]\n", "FILE, row 1: key 'gpus' stands twice"),
+            ("nodes:\n- gpus: 8\n  count: 2\n  gpus: 4\n", "FILE, row 4: key 'gpus' stands twice"),
+            ("nodes: [{gpus: 8}]\nnodes: [{gpus: 4}]\n", "FILE, row 2: key 'nodes' stands twice"),
+            (
+                "nodes: [{gpus: 8}]\ntenants:\n  a: 1\n  b: 1\n  a: 2\n",
+                "FILE, row 5: key 'a' stands twice",
+            ),
+        ],
+    )
+    def test_no_key_stands_twice(self, tmp_path: Path, text: str, what: str) -> None:
+        with pytest.raises(InputError) as caught:
+            self.read(tmp_path, text)
+        assert message(caught, tmp_path / "c.yaml") == what
+
+    @pytest.mark.parametrize(
+        ("text", "what"),
+        [
+            (
+                "nodes: [{gpus: [8]}]\n",
+                "FILE, column nodes[1].gpus: gpus is [8], not a whole number >= 1",
+            ),
+            (
+                "nodes: [{gpus: 8, count: '2'}]\n",
+                "FILE, column nodes[1].count: count is '2', not a whole number >= 1",
+            ),
+            (
+                "nodes: [{gpus: 8, count: yes}]\n",
+                "FILE, column nodes[1].count: count is True, not a whole number >= 1",
+            ),
+            (
+                "nodes: [{gpus: 8, count:}]\n",
+                "FILE, column nodes[1].count: count is None, not a whole number >= 1",
+            ),
+            (
+                "nodes: [{gpus: 1000000}]\n",
+                "FILE, column nodes[1].gpus: gpus is 1000000, not a whole number >= 1 (at most 100000)",
+            ),
+            (
+                "nodes: [{gpus: 8, type: yes}]\n",
+                "FILE, column nodes[1].type: type is True, not text (write it in quotes)",
+            ),
+            (
+                "nodes: [{gpus: 8, type: [A, B]}]\n",
+                "FILE, column nodes[1].type: type is ['A', 'B'], not text (give one name)",
+            ),
+            (
+                "nodes: [{gpus: 8, type: false}]\n",
+                "FILE, column nodes[1].type: type is False, not text (write it in quotes)",
+            ),
+            (
+                "nodes: [{gpus: 8, name: 010}]\n",
+                "FILE, column nodes[1].name: name is 8, not text (write it in quotes)",
+            ),
+            (
+                "nodes: [{gpus: 8, name: {a: b}}]\n",
+                "FILE, column nodes[1].name: name is {'a': 'b'}, not text (give one name)",
+            ),
+            (
+                "nodes: [{gpus: 8, name: }]\n",
+                "FILE, column nodes[1].name: name is None, not text (give one name)",
+            ),
+            ("nodes: [{gpus: 8, name: ''}]\n", "FILE, column nodes[1].name: name is empty (leave it out)"),
+            (
+                'nodes: [{gpus: 8, name: "\\e[2J"}]\n',
+                "FILE, column nodes[1].name: name '\\x1b[2J' has a control character in it",
+            ),
+            (
+                "nodes: [{gpus: 8, 5: 1}]\n",
+                "FILE, column nodes[1]: unknown key 5 (known: count, gpus, name, type)",
+            ),
+            (
+                "nodes: [{gpus: 8}]\ntenants: []\n",
+                "FILE, column tenants: expected tenants with weights (tenants: {vision: 2})",
+            ),
+            (
+                "nodes: [{gpus: 8}]\ntenants: false\n",
+                "FILE, column tenants: expected tenants with weights (tenants: {vision: 2})",
+            ),
+            (
+                "nodes: [{gpus: 8}]\ntenants: {7: 2}\n",
+                "FILE, column tenants: a tenant's name is 7, not text (write it in quotes)",
+            ),
+            (
+                "nodes: [{gpus: 8}]\ntenants: {a: true}\n",
+                "FILE, column tenants.a: weight True is not a number from 1e-06 to 1e+06",
+            ),
+            (
+                f"nodes: [{{gpus: 8}}]\ntenants: {{a: 1{'0' * 50}}}\n",
+                "FILE, column tenants.a: weight 100000000000000000...0000000000000000000 "
+                "is not a number from 1e-06 to 1e+06",
+            ),
+            (
+                "nodes: [{gpus: 1, count: 60000}, {gpus: 1, count: 60000}]\n",
+                "FILE, column nodes[2].count: over 100000 nodes (give fewer)",
+            ),
+            (
+                "nodes: [!!int x]\n",
+                "FILE: not valid YAML: invalid literal for int() with base 10: 'x'",
+            ),
+        ],
+    )
+    def test_odd_types_are_named(self, tmp_path: Path, text: str, what: str) -> None:
+        with pytest.raises(InputError) as caught:
+            self.read(tmp_path, text)
+        assert message(caught, tmp_path / "c.yaml") == what
+
+    def test_references_that_would_be_huge_are_shown_in_short(self, tmp_path: Path) -> None:
+        names = "abcdefghijklmnopqrstuvwxyz"
+        lines = ["a: &a [x]"] + [f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]" for a, b in pairwise(names)]
+        text = "\n".join([*lines, "nodes: [*z]\n"])
+        for shown in (text, text.replace("nodes: [*z]", "nodes: [{gpus: *z}]")):
+            with pytest.raises(InputError) as caught:
+                self.read(tmp_path, shown)
+            assert len(message(caught)) < 400
 
     @pytest.mark.parametrize("text", ["nodes: [{gpus: 8}\n", "nodes:\n\t- gpus: 1\n", "a: b: c\n"])
     def test_yaml_that_is_none_names_the_line(self, tmp_path: Path, text: str) -> None:

@@ -177,7 +177,7 @@ class TestSimulation:
         assert result.jobs["status"].tolist() == ["finished"]
 
     def test_failures_before_and_after_everything(self, tmp_path: Path) -> None:
-        text = "time_s,node,event\n900,node-0,down\n0,node-0,down\n0,node-0,down\n10,node-0,up\n"
+        text = "time_s,node,event\n900,node-0,down\n0,node-0,down\n10,node-0,up\n"
         result = tm.simulate(
             trace_of((0, 100, 1)), ONE, "fifo", failures=written(tmp_path, "f.csv", text), validate=True
         )

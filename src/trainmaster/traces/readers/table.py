@@ -96,12 +96,12 @@ class TableReader(Reader):
         for name in names:
             if name and names.count(name) > 1:
                 raise InputError("the column is there twice", file=source.path, row=line, column=name)
+        known = (*self.required, *self.optional)
         for name in self.required:
             if name not in names:
                 found = [other for other in names if other]
-                known = f"found {', '.join(found)}; {nearest(name, found)}" if found else "give a header line"
-                header = self.delimiter.join(names)
-                mend = delimiter_hint(header, (*self.required, *self.optional), self.delimiter) or known
+                mend = f"found {', '.join(found)}; {nearest(name, found)}" if found else "give a header line"
+                mend = delimiter_hint(self.delimiter.join(names), known, self.delimiter) or mend
                 raise InputError(
                     f"the column is missing in this {self.name} trace",
                     file=source.path,
@@ -109,7 +109,6 @@ class TableReader(Reader):
                     column=name,
                     mend=mend,
                 )
-        known = (*self.required, *self.optional)
         return [(name, place) for place, name in enumerate(names) if name in known]
 
 
