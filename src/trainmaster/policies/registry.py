@@ -8,15 +8,15 @@ entry-point group `trainmaster.policies`.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import re
-import sys
-import traceback
 from collections.abc import Mapping
 from importlib.metadata import entry_points
+from itertools import pairwise
 
-from trainmaster.model.errors import InputError, nearest
+from trainmaster.model.errors import InputError, PolicyError, TrainmasterError, nearest
+from trainmaster.model.plugin import class_from_file, failure, split_file
+from trainmaster.model.text import is_clean
 from trainmaster.policies.base import Policy
 from trainmaster.policies.knobs import Value, settings
 
@@ -38,7 +38,8 @@ GROUP = "trainmaster.policies"
 Specification = str | type[Policy]
 """A policy by name (with knobs), by file, or as the class itself."""
 
-_SPECIFICATION = re.compile(r"\s*(?P<name>[^()]+?)\s*(?:\((?P<knobs>.*)\))?\s*")
+_SPECIFICATION = re.compile(r"\s*(?P<name>.+?\.py(?::\w*)?|[^()]+?)\s*(?:\((?P<knobs>.*)\))?\s*")
+"""A file's path may hold parentheses; knobs are those behind its ending."""
 
 
 def names() -> list[str]:
@@ -52,8 +53,13 @@ def title_of(specification: Specification) -> str:
 
     >>> title_of("fifo(backfill=easy)")
     'fifo'
+    >>> title_of("runs (2)/mine.py(size=3)")
+    'runs (2)/mine.py'
     """
-    return specification.partition("(")[0].strip() if isinstance(specification, str) else specification.name
+    if not isinstance(specification, str):
+        return specification.name
+    match = _SPECIFICATION.fullmatch(specification)
+    return match["name"] if match else specification.partition("(")[0].strip()
 
 
 def policy_class(name: str) -> type[Policy]:
@@ -66,9 +72,9 @@ def policy_class(name: str) -> type[Policy]:
         module, _, attribute = BUILT_IN[name].partition(":")
         found: type[Policy] = getattr(importlib.import_module(f"trainmaster.policies.{module}"), attribute)
         return found
-    path, _, attribute = name.partition(":")
-    if path.endswith(".py"):
-        return _from_file(path, attribute)
+    file = split_file(name)
+    if file is not None:
+        return class_from_file(*file, Policy, "policy", "give a policy's name or its Python file")
     for point in entry_points(group=GROUP):
         if point.name == name:
             loaded = point.load()
@@ -87,6 +93,10 @@ def split(specifications: str) -> list[str]:
     parts = [part.strip() for part in re.split(r",(?![^(]*\))", specifications)]
     if not all(parts):
         raise InputError(f"an empty policy name in {specifications!r}", mend="separate names by one comma")
+    for first, second in pairwise(parts):
+        if first not in BUILT_IN and ".py" not in first and ".py" in second and first not in names():
+            mend = f"{nearest(first, names())}; or rename the file: a comma separates policies"
+            raise InputError(f"unknown policy {first!r} before {second!r}", mend=mend)
     return parts
 
 
@@ -123,9 +133,12 @@ def create(
     knobs: dict[str, object] = {}
     for setting in filter(None, (part.strip() for part in (match["knobs"] or "").split(","))):
         knob, equals, value = setting.partition("=")
+        knob = knob.strip()
         if not equals:
             raise InputError(f"can't read {setting!r} in {specification!r}", mend="write knob=value")
-        knobs[knob.strip()] = value.strip()
+        if knob in knobs:
+            raise InputError(f"knob {knob!r} stands twice in {specification!r}", mend="give it once")
+        knobs[knob] = value.strip()
     title = specification.strip() if match["knobs"] else name
     return _made(policy_class(name), name, title, overrides, placement, relax_s, defaults, knobs)
 
@@ -141,42 +154,16 @@ def _made(
     inline: Mapping[str, object] | None = None,
 ) -> Policy:
     """A policy of a class, its knobs checked first."""
+    if not is_clean(title):
+        raise InputError(f"policy {title!r} has a control character in its name", mend="rename it")
     knobs = {**(overrides or {}).get(name, {}), **(inline or {})}
-    settings(found.all_knobs(), knobs, name)
-    known = {knob.name for knob in found.all_knobs()}
-    suitable = {knob: value for knob, value in (defaults or {}).items() if knob in known}
-    return found(placement=placement, relax_s=relax_s, title=title, defaults=suitable, **knobs)
-
-
-def _from_file(path: str, attribute: str) -> type[Policy]:
-    """The only policy class of a file, or the named one."""
-    specification = importlib.util.spec_from_file_location("trainmaster_user_policy", path)
-    if specification is None or specification.loader is None:
-        raise InputError("not a Python file", file=path)
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[module.__name__] = module  # dataclasses look their module up
     try:
-        specification.loader.exec_module(module)
-    except FileNotFoundError:
-        raise InputError("no such file", file=path, mend="give a policy's name or its Python file") from None
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", file=path) from None
-    except SyntaxError as error:
-        raise InputError(f"not valid Python: {error.msg}", file=path, row=error.lineno) from None
-    except Exception as error:  # the user's code: anything can be raised
-        rows = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise InputError(what, file=path, row=rows[-1] if rows else None) from error
-    classes = {
-        name: member
-        for name, member in vars(module).items()
-        if inspect.isclass(member) and issubclass(member, Policy) and member.__module__ == module.__name__
-    }
-    if attribute:
-        if attribute not in classes:
-            raise InputError(f"no policy class {attribute!r}", file=path, mend=nearest(attribute, classes))
-        return classes[attribute]
-    if len(classes) != 1:
-        found = ", ".join(classes) or "none"
-        raise InputError(f"expected one policy class, found {found}", file=path, mend="write FILE.py:Class")
-    return next(iter(classes.values()))
+        known = found.all_knobs()
+        settings(known, knobs, name)
+        own = {knob.name for knob in known}
+        suitable = {knob: value for knob, value in (defaults or {}).items() if knob in own}
+        return found(placement=placement, relax_s=relax_s, title=title, defaults=suitable, **knobs)
+    except TrainmasterError:
+        raise
+    except (Exception, SystemExit) as error:  # a policy may be anybody's code
+        raise PolicyError(f"policy {title}: {failure(error)}") from error

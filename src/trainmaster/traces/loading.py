@@ -10,8 +10,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from trainmaster.model.errors import InputError
+from trainmaster.model.errors import InputError, TrainmasterError
 from trainmaster.model.job import Deadline, Job
+from trainmaster.model.plugin import failure
 from trainmaster.model.text import is_clean, printable
 from trainmaster.model.units import SECOND
 from trainmaster.traces.dependencies import settle
@@ -124,7 +125,7 @@ def _checked(reader: Reader, source: Source, problems: Problems) -> Iterator[tup
     """The pairs that make sense; the others are dropped and counted. The same rules for every reader."""
     seen: set[str] = set()
     known: set[str] = set()
-    for pair in reader.read(source, problems):
+    for pair in _guarded(reader, source, problems):
         job, truth = pair
         duration = truth.duration
         if (
@@ -140,6 +141,17 @@ def _checked(reader: Reader, source: Source, problems: Problems) -> Iterator[tup
         else:
             seen.add(job.id)
             yield pair
+
+
+def _guarded(reader: Reader, source: Source, problems: Problems) -> Iterator[tuple[Job, Truth]]:
+    """What the reader yields; whatever else it raises is one line that says where."""
+    try:
+        yield from reader.read(source, problems)
+    except TrainmasterError:
+        raise
+    except (Exception, SystemExit) as error:  # a reader may be anybody's code
+        message = f"the reader {reader.name} fails: {failure(error)}"
+        raise InputError(message, file=source.path, mend="mend the reader") from error
 
 
 def _unclean(job: Job, truth: Truth, known: set[str]) -> str | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
-from trainmaster.model.errors import InputError
+from trainmaster.model.errors import InputError, PolicyError
 from trainmaster.model.units import LONGEST_S
 from trainmaster.policies import Knob, Policy
 from trainmaster.policies.fifo import Fifo
@@ -15,7 +16,7 @@ from trainmaster.policies.knobs import settings
 from trainmaster.policies.las import Las
 from trainmaster.policies.parts.backfill import Blocking, Easy, Greedy
 from trainmaster.policies.parts.preemption import Evict, GreedyWalk
-from trainmaster.policies.registry import BUILT_IN, create, names, policy_class, split
+from trainmaster.policies.registry import BUILT_IN, create, names, policy_class, split, title_of
 
 MINE = '''
 from trainmaster.policies import Knob, Policy
@@ -58,6 +59,10 @@ class TestNames:
     )
     def test_what_cannot_be_read(self, text: str) -> None:
         assert error(text) == f"can't read policy {text!r} (write name or name(knob=value, ...))"
+
+    @pytest.mark.parametrize("text", ["las(queues=3,queues=4)", "las(queues=3, queues = 3)"])
+    def test_a_knob_given_twice(self, text: str) -> None:
+        assert error(text) == f"knob 'queues' stands twice in {text!r} (give it once)"
 
     def test_a_knob_without_a_value(self) -> None:
         assert error("fifo(easy)") == "can't read 'easy' in 'fifo(easy)' (write knob=value)"
@@ -205,9 +210,83 @@ class TestFiles:
         path = self.write(tmp_path, "x = 1\n")
         assert error(path) == f"{path}: expected one policy class, found none (write FILE.py:Class)"
 
-    def test_a_file_that_fails_is_the_users_error(self, tmp_path: Path) -> None:
-        path = self.write(tmp_path, "x = 1\n\n1 / 0\n")
-        assert error(path) == f"{path}, row 3: ZeroDivisionError: division by zero"
+    @pytest.mark.parametrize("relative", [False, True])
+    @pytest.mark.parametrize(
+        ("line", "what"),
+        [
+            ("1 / 0", "ZeroDivisionError: division by zero"),
+            ("raise SystemExit(0)", "SystemExit: 0"),
+            ("open('/nowhere')", "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'"),
+            ("open('/')", "IsADirectoryError: [Errno 21] Is a directory: '/'"),
+            ("eval('(')", "SyntaxError: '(' was never closed (<string>, line 1)"),
+            ("raise ValueError('two\\nlines')", "ValueError: two lines"),
+            ("raise KeyboardInterrupt", None),
+        ],
+    )
+    def test_a_file_that_fails_is_the_users_error(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relative: bool, line: str, what: str | None
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        path = self.write(tmp_path, f"x = 1\n\n{line}\n")
+        path = "mine.py" if relative else path
+        if what is None:
+            with pytest.raises(KeyboardInterrupt):
+                create(path)
+        else:
+            assert error(path) == f"{path}, row 3: {what}"
+
+    def test_a_file_is_read_anew_and_leaves_nothing_beside_it(self, tmp_path: Path) -> None:
+        path = self.write(tmp_path, MINE)
+        assert create(path).settings == {"size": 3}
+        self.write(tmp_path, MINE.replace('"size", 3', '"size", 4'))
+        assert create(path).settings == {"size": 4}
+        assert [entry.name for entry in tmp_path.iterdir()] == ["mine.py"]
+
+    def test_two_files_keep_their_own_modules(self, tmp_path: Path) -> None:
+        first = policy_class(self.write(tmp_path, f"VALUE = 1\n{MINE}"))
+        second = policy_class(self.write(tmp_path, f"VALUE = 2\n{MINE}", "other.py"))
+        assert [vars(sys.modules[found.__module__])["VALUE"] for found in (first, second)] == [1, 2]
+
+    @pytest.mark.parametrize("name", ["my (copy 2)/mine.py", "a:b/mine.py", "a=b/mi(ne.py", "x.py/mine.py"])
+    @pytest.mark.parametrize("ending", ["", ":Mine", "(size=5)", ":Mine(size=5)"])
+    def test_odd_paths(self, tmp_path: Path, name: str, ending: str) -> None:
+        (tmp_path / name).parent.mkdir()
+        path = self.write(tmp_path, MINE, name)
+        policy = create(f"{path}{ending}", overrides={title_of(f"{path}{ending}"): {"size": 5}})
+        assert policy.settings == {"size": 5}
+        assert split(f"fifo,{path}{ending},las(queues=3,limit=6)")[1] == f"{path}{ending}"
+
+    def test_a_comma_in_a_files_name(self, tmp_path: Path) -> None:
+        path = self.write(tmp_path, MINE, "my,mine.py")
+        assert create(path).name == "mine"  # as one of a list in Python
+        with pytest.raises(InputError) as caught:
+            split("fifo,my,mine.py(size=3),las")
+        assert str(caught.value).startswith("unknown policy 'my' before 'mine.py(size=3)' (")
+        assert str(caught.value).endswith("or rename the file: a comma separates policies)")
+        assert split("fifo,mine.py,other.py") == ["fifo", "mine.py", "other.py"]
+
+    def test_control_characters_in_a_name(self, tmp_path: Path) -> None:
+        path = self.write(tmp_path, MINE, "mi\x1bne.py")
+        assert error(path).startswith(f"policy {path!r} has a control character in its name")
+        assert "\x1b" not in error("fi\x1bfo")
+        made = type("Mine", (Policy,), {"name": "a\x1b[2J"})
+        with pytest.raises(InputError, match="has a control character"):
+            create(made)
+
+    @pytest.mark.parametrize(
+        ("body", "what"),
+        [
+            ("    def compose(self):\n        1 / 0\n", "ZeroDivisionError: division by zero"),
+            ("    def compose(self):\n        raise SystemExit(0)\n", "SystemExit: 0"),
+            ("    knobs = 5\n    preemptive = True\n", "TypeError: "),
+        ],
+    )
+    def test_a_policy_that_can_not_be_made(self, tmp_path: Path, body: str, what: str) -> None:
+        path = self.write(tmp_path, f"{MINE}\n{body}")
+        with pytest.raises(PolicyError) as caught:
+            create(path)
+        assert str(caught.value).startswith(f"policy {path}: {what}")
+        assert ", line " in str(caught.value)
 
 
 class TestPlugins:

@@ -75,3 +75,31 @@ def test_readers_that_are_not_complete(tmp_path: Path) -> None:
         tmp_path, base, "class Mine(Reader):\n    def detect(self, *_): ...\n    def read(self, *_): ...\n"
     )
     assert error(path) == f'{path}: Mine has no name (write name = "..." in the class)'
+
+
+def test_a_reader_that_can_not_be_made(tmp_path: Path) -> None:
+    body = READER.format(name="Mine") + "\n    def __init__(self):\n        1 / 0\n"
+    path = written(tmp_path, body)
+    assert error(path) == f"{path}: ZeroDivisionError: division by zero ({path}, line 8)"
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("{}['gpus']", "KeyError: 'gpus'"),
+        ("exit(0)", "SystemExit: 0"),
+        ("open('/nowhere')", "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'"),
+    ],
+)
+def test_a_reader_that_fails_in_the_middle(tmp_path: Path, line: str, what: str) -> None:
+    body = READER.format(name="Mine")
+    body += f"\n    def read(self, source, problems):\n        {line}\n        yield\n"
+    path = written(tmp_path, body)
+    log = tmp_path / "week.log"
+    log.write_text("job_id,submit_s,duration_s,num_gpus\na,0,5,2\n")
+    with pytest.raises(InputError) as caught:
+        load_trace(log, format=path)
+    told = str(caught.value)
+    assert told.startswith(f"{log}: the reader Mine fails: {what} (")
+    assert told.endswith("(mend the reader)")
+    assert "\n" not in told

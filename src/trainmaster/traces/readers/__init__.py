@@ -7,16 +7,14 @@ A package of its own adds one through the entry-point group `trainmaster.trace_r
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
-import traceback
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from trainmaster.model.errors import InputError, nearest
+from trainmaster.model.plugin import class_from_file, failure, split_file
+from trainmaster.model.text import is_clean
 from trainmaster.traces.readers.base import Reader
 
 if TYPE_CHECKING:
@@ -66,9 +64,9 @@ def find_reader(name: str) -> Reader:
     Raises:
         InputError: there is no such format (names the nearest), or the file holds no usable reader.
     """
-    path, _, attribute = name.partition(":")
-    if path.endswith(".py"):
-        return _from_file(path, attribute)
+    file = split_file(name)
+    if file is not None:
+        return _from_file(*file)
     target = BUILT_IN.get(name)
     if target is not None:
         module, _, attribute = target.partition(":")
@@ -93,44 +91,16 @@ def readers() -> Iterator[Reader]:
 
 def _from_file(path: str, attribute: str) -> Reader:
     """The only reader of a Python file, or the named one."""
-    module = _run(path)
-    classes = {
-        name: member
-        for name, member in vars(module).items()
-        if inspect.isclass(member) and issubclass(member, Reader) and member.__module__ == module.__name__
-    }
-    if attribute and attribute not in classes:
-        raise InputError(f"no reader class {attribute!r}", file=path, mend=nearest(attribute, classes))
-    if not attribute and len(classes) != 1:
-        found = ", ".join(classes) or "none"
-        raise InputError(f"expected one reader class, found {found}", file=path, mend="write FILE.py:Class")
-    chosen = classes[attribute or next(iter(classes))]
+    mend = "give a format's name or its Python file"
+    # mypy: an abstract class is no `type[Reader]` to it, though nothing is made of it here.
+    chosen = class_from_file(path, attribute, Reader, "reader", mend)  # type: ignore[type-abstract]
     if inspect.isabstract(chosen):
         missing = ", ".join(sorted(chosen.__abstractmethods__))
         raise InputError(f"{chosen.__name__} lacks {missing}", file=path, mend="define it in the class")
-    if not getattr(chosen, "name", ""):
+    name = getattr(chosen, "name", "")
+    if not name or not isinstance(name, str) or not is_clean(name):
         raise InputError(f"{chosen.__name__} has no name", file=path, mend='write name = "..." in the class')
-    return chosen()
-
-
-def _run(path: str) -> ModuleType:
-    """Run the user's file as a module."""
-    specification = importlib.util.spec_from_file_location("trainmaster_user_reader", path)
-    if specification is None or specification.loader is None:
-        raise InputError("not a Python file", file=path)
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[module.__name__] = module  # dataclasses look their module up
     try:
-        specification.loader.exec_module(module)
-    except FileNotFoundError:
-        raise InputError("no such file", file=path, mend="give a format's name or its Python file") from None
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", file=path) from None
-    except SyntaxError as error:
-        raise InputError(f"not valid Python: {error.msg}", file=path, row=error.lineno) from None
+        return chosen()
     except Exception as error:  # the user's code: anything can be raised
-        file = specification.origin  # absolute, as in the traceback
-        rows = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise InputError(what, file=path, row=rows[-1] if rows else None) from error
-    return module
+        raise InputError(failure(error), file=path) from error
