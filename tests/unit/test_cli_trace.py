@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from trainmaster.cli.trace import app
 from trainmaster.cli.trace_view import Glyphs, per_hour, show_statistics
-from trainmaster.model.errors import InputError
+from trainmaster.model.errors import InputError, OutputError
 from trainmaster.traces import Problems, load_trace
 from trainmaster.traces.download import DATASETS, DownloadError
 from trainmaster.traces.statistics import describe
@@ -165,9 +165,9 @@ class TestConvert:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["log [june].csv", "out.csv"]
 
     def test_a_place_that_cannot_be_written_is_one_clear_line(self, log: Path) -> None:
-        with pytest.raises(InputError, match="cannot be written"):
+        with pytest.raises(OutputError, match="cannot be written"):
             call("convert", log, log / "below" / "a file.csv")
-        with pytest.raises(InputError, match="cannot be written: Is a directory"):
+        with pytest.raises(OutputError, match="cannot be written: Is a directory"):
             call("convert", log, log.parent)
 
     @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from trainmaster.model.errors import InputError, TrainmasterError
+from trainmaster.model.errors import InputError, OutputError, TrainmasterError
 from trainmaster.traces.download import (
     DATASETS,
     TRIES,
@@ -233,7 +233,7 @@ def test_a_file_that_is_there_is_checked_not_fetched(server: Server, tmp_path: P
 
 def test_a_folder_that_cannot_be_made_is_one_clear_line(server: Server, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="file: cannot be written"):
+    with pytest.raises(OutputError, match="file: cannot be written"):
         download(dataset(server), tmp_path / "file")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
 def main() -> None:
@@ -19,6 +19,7 @@ def main() -> None:
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, _terminated)
     command = typer.main.get_command(build())
+    _keep_stdout(command)
     try:
         code = command.main(prog_name="trainmaster", standalone_mode=False)
         if code == INTERRUPTED:
@@ -74,6 +75,16 @@ def _terminated(number: int, frame: object) -> None:
     raise Terminated(number)
 
 
+def _keep_stdout(command: Any) -> None:
+    """Nothing but a command's own results may reach stdout while it works; its help may."""
+    from trainmaster.cli.support import stdout_kept
+
+    for below in getattr(command, "commands", {}).values():
+        _keep_stdout(below)
+    if command.callback is not None:
+        command.callback = stdout_kept()(command.callback)
+
+
 def _prepare_streams() -> None:
     """Output must not fail on a name that the terminal's encoding lacks, or on a closed stream."""
     for name in ("stdout", "stderr"):
@@ -92,5 +103,7 @@ def _usage_error() -> type[Exception]:
 
 
 def _fail(message: str, code: int, prefix: str = "trainmaster: ") -> None:
-    print(f"{prefix}{message}", file=sys.stderr)
+    from trainmaster.model.text import printable
+
+    print(printable(f"{prefix}{message}"), file=sys.stderr)
     sys.exit(code)

@@ -13,17 +13,17 @@ EXAMPLE = "Example: trainmaster policies las"
 
 def policies(
     name: Annotated[
-        str | None, typer.Argument(help="One policy: its parts, knobs, source and limits.")
+        str | None, typer.Argument(help="One policy, or FILE.py: its parts, knobs, source and limits.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """List the scheduling policies, or describe one."""
-    from trainmaster.policies.registry import names, policy_class
+    from trainmaster.policies.registry import names
 
-    described = [_describe(word, policy_class(word)) for word in ([name] if name else names())]
+    described = [_describe(word) for word in ([name] if name is not None else names())]
     if json:
-        emit_json(described[0] if name else described)
-    elif name:
+        emit_json(described[0] if name is not None else described)
+    elif name is not None:
         _show(described[0])
     else:
         width = max(len(entry["name"]) for entry in described)
@@ -32,11 +32,11 @@ def policies(
         say("\nOne of them in full: trainmaster policies NAME")
 
 
-def _describe(name: str, found: type) -> dict[str, Any]:
-    from trainmaster.policies.base import Policy
+def _describe(name: str) -> dict[str, Any]:
+    from trainmaster.policies.registry import create
 
-    assert issubclass(found, Policy)
-    policy = found()
+    policy = create(name)
+    found = type(policy)
     return {
         "name": name,
         "summary": (found.__doc__ or "").strip().partition("\n")[0],

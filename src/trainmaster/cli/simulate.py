@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trainmaster.cli.support import emit_json, progress_bar, say
+from trainmaster.cli.support import FORMAT_HELP, emit_json, output, path, progress_bar, say
 from trainmaster.model.errors import InputError
+from trainmaster.model.text import printable
+from trainmaster.model.units import SECOND
 
 if TYPE_CHECKING:
     from trainmaster.model.cluster import Cluster
@@ -25,7 +27,9 @@ EXAMPLE = (
 
 
 def simulate(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A job log of any known format.")],
+    trace: Annotated[
+        Path, typer.Argument(parser=path, metavar="TRACE", help="A job log of any known format.")
+    ],
     policy: Annotated[
         str,
         typer.Option(help="Policies, comma-separated; knobs inline: 'fifo,fifo(backfill=easy)'; or FILE.py."),
@@ -35,7 +39,7 @@ def simulate(
     ] = None,
     gpus_per_node: Annotated[int | None, typer.Option(help="GPUs of each node.")] = None,
     cluster: Annotated[
-        Path | None, typer.Option(help="The cluster as a YAML file, instead of --nodes.")
+        Path | None, typer.Option(parser=path, help="The cluster as a YAML file, instead of --nodes.")
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -50,10 +54,12 @@ def simulate(
         float, typer.Option(help="Seconds between a job's own checkpoints.")
     ] = 1800.0,
     profile: Annotated[
-        Path | None, typer.Option(help="Speed profile: placement matters, models have speeds.")
+        Path | None,
+        typer.Option(parser=path, help="Speed profile: placement matters, models have speeds."),
     ] = None,
     failures: Annotated[
-        Path | None, typer.Option(help="CSV time_s,node,event: nodes that go down and up.")
+        Path | None,
+        typer.Option(parser=path, help="CSV time_s,node,event: nodes that go down and up."),
     ] = None,
     start: Annotated[
         float | None, typer.Option("--from", help="Only jobs submitted from this second on.")
@@ -64,7 +70,7 @@ def simulate(
     cooldown: Annotated[float, typer.Option(help="Don't count jobs of the last so many seconds.")] = 0.0,
     seed: Annotated[str, typer.Option(help="Seed; several, 0,1,2, for as many runs.")] = "0",
     jobs: Annotated[int, typer.Option(help="Runs at the same time, each in a process.")] = 1,
-    format: Annotated[str, typer.Option(help="auto, or a trace format: csv, philly, helios, ...")] = "auto",
+    format: Annotated[str, typer.Option(help=FORMAT_HELP)] = "auto",
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first row at fault (exit code 2).")
     ] = False,
@@ -73,7 +79,8 @@ def simulate(
         bool, typer.Option("--validate", help="Re-check every invariant at each instant.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for summary.json, jobs.csv, series.json, report.html.")
+        Path | None,
+        typer.Option(parser=path, help="Folder for summary.json, jobs.csv, series.json, report.html."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print summary.json on stdout.")] = False,
 ) -> None:
@@ -100,10 +107,13 @@ def simulate(
     )
     seeds = _numbers(seed, "--seed", 0)
     with ExitStack() as stack:
+        # What a user's policy prints must not get between the lines of our output; workers inherit this.
+        # It comes before the bar, which puts stdout back as it found it.
+        stack.enter_context(redirect_stdout(sys.stderr))
         logs = Path(stack.enter_context(_event_folder())) if events else None
         update = stack.enter_context(progress_bar("simulating"))
         result = run(
-            _load(trace, format, strict, start, end, limit),
+            _counted(_load(trace, format, strict, start, end, limit), warmup, cooldown),
             clusters,
             policy,
             seed=seeds,
@@ -131,7 +141,7 @@ def _command(words: list[str]) -> str:
             skip = True
         elif not word.startswith(("--out=", "--jobs=")):
             kept.append(word)
-    return shlex.join(["trainmaster", *kept])
+    return printable(shlex.join(["trainmaster", *kept]))
 
 
 def _load(
@@ -143,6 +153,19 @@ def _load(
     if start is None and end is None and limit is None:
         return loaded
     return slice_trace(loaded, start_s=start, end_s=end, limit=limit)
+
+
+def _counted(trace: Trace, warmup: float, cooldown: float) -> Trace:
+    """The trace; refused when all its jobs are warm-up or cool-down."""
+    if not trace.jobs or not (warmup or cooldown):
+        return trace
+    first, last = (trace.jobs[at].submit / SECOND for at in (0, -1))
+    if not any(first + warmup <= job.submit / SECOND <= last - cooldown for job in trace.jobs):
+        raise InputError(
+            f"--warmup {warmup:g} and --cooldown {cooldown:g} leave no job to count",
+            mend=f"jobs are submitted over {last - first:g} s",
+        )
+    return trace
 
 
 def _clusters(
@@ -185,9 +208,14 @@ def _knobs(settings: list[str]) -> tuple[dict[str, dict[str, object]], float | N
         if not (equals and dot and owner and knob):
             raise InputError(f"can't read --set {setting}", mend="write NAME.KNOB=VALUE")
         if owner == "placement":
+            twice = relax_s is not None
             relax_s = _relax(knob, value.strip())
         else:
-            knobs.setdefault(owner, {})[knob] = value.strip()
+            own = knobs.setdefault(owner, {})
+            twice = knob in own
+            own[knob] = value.strip()
+        if twice:
+            raise InputError(f"--set {owner}.{knob} stands twice", mend="give it once")
     return knobs, relax_s
 
 
@@ -232,10 +260,10 @@ def _show(result: Result, written: list[Path], json: bool) -> None:
     say(comparison_text(result.runs))
     for line in _remarks(result):
         say(line)
-    for path in written:
-        if path.name == "report.html":
-            say(f"report: {path}")
-    sys.stdout.flush()
+    for file in written:
+        if file.name == "report.html":
+            say(f"report: {file}")
+    output().flush()
 
 
 def _remarks(result: Result) -> list[str]:
@@ -258,6 +286,8 @@ def _remarks(result: Result) -> list[str]:
                 f"declared times: {silent} of {len(result.submitted)} jobs have none; history is used"
             )
     for run in result.runs:
+        if not run["jobs"]:
+            lines.append(f"{run['policy']}: --warmup and --cooldown leave no job to count")
         if run["finished"] < run["jobs"]:
             lines.append(f"{run['policy']}: {run['jobs'] - run['finished']} jobs never finished")
     return lines

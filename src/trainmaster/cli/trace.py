@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trainmaster.cli.support import emit_json, say
+from trainmaster.cli.support import FORMAT_HELP, emit_json, output, path, say
+from trainmaster.model.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Look at, convert, download and make job traces.")
 
-TraceFile = Annotated[Path, typer.Argument(metavar="TRACE", help="A job log of any known format.")]
-Format = Annotated[str, typer.Option("--format", help="auto, or a format: csv, philly, helios, ...")]
+TraceFile = Annotated[
+    Path, typer.Argument(parser=path, metavar="TRACE", help="A job log of any known format.")
+]
+Format = Annotated[str, typer.Option("--format", help=FORMAT_HELP)]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row at fault (exit code 2).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout instead.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.")]
@@ -51,7 +54,10 @@ def info(trace: TraceFile, format: Format = "auto", strict: Strict = False, json
 def convert(
     trace: TraceFile,
     out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The file to write (.csv or .csv.gz); replaced if there.")
+        Path,
+        typer.Argument(
+            parser=path, metavar="OUT", help="The file to write (.csv or .csv.gz); replaced if there."
+        ),
     ],
     format: Format = "auto",
     strict: Strict = False,
@@ -102,7 +108,8 @@ def synth(
     gpus_per_node: Annotated[int, typer.Option("--gpus-per-node", help="GPUs of a node.")] = 8,
     seed: Seed = 0,
     out: Annotated[
-        Path | None, typer.Option("--out", help="The file to write (.csv or .csv.gz); replaced if there.")
+        Path | None,
+        typer.Option("--out", parser=path, help="The file to write (.csv or .csv.gz); replaced if there."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -140,7 +147,9 @@ def synth(
 )
 def download(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which one.")] = None,
-    out: Annotated[Path, typer.Option("--out", help="Folder to put it in; made if absent.")] = Path(),
+    out: Annotated[
+        Path, typer.Option("--out", parser=path, help="Folder to put it in; made if absent.")
+    ] = Path(),
     json: Json = False,
 ) -> None:
     from trainmaster.traces.download import DATASETS, find_dataset
@@ -159,10 +168,10 @@ def download(
     with _progress() as progress:
         paths = fetch(dataset, out, progress=progress)
     if json:
-        emit_json({"name": dataset.name, "files": [str(path) for path in paths], "then": list(dataset.then)})
+        emit_json({"name": dataset.name, "files": [str(file) for file in paths], "then": list(dataset.then)})
         return
-    for path in paths:
-        say(f"complete: {path}")
+    for file in paths:
+        say(f"complete: {file}")
     say(f"next, in {out.resolve()}:" if dataset.then else "")
     for command in dataset.then:
         say(f"  {command}")
@@ -176,12 +185,12 @@ def _load(path: Path, format: str, strict: bool) -> Trace:
 
 def _written(trace: Trace, out: Path, write: Callable[[Trace, Path], None]) -> None:
     """Write the trace; the folder is made when it is absent."""
-    from trainmaster.model.errors import InputError
+    from trainmaster.model.errors import OutputError
 
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", file=out) from error
+        raise OutputError(f"{out}: cannot be written: {error.strerror or error}") from error
     write(trace, out)
 
 
@@ -189,7 +198,7 @@ def _console(*, stderr: bool = False) -> Console:
     """Where `say` would print, or stderr."""
     from rich.console import Console
 
-    stream = sys.stderr if stderr or not sys.stdout.isatty() else sys.stdout
+    stream = sys.stderr if stderr or not output().isatty() else output()
     return Console(file=stream, highlight=False)
 
 
@@ -198,7 +207,7 @@ def _waiting(text: str) -> Iterator[None]:
     """A sign of life on a terminal while something large is read."""
     from rich.markup import escape
 
-    with _console(stderr=True).status(escape(text)):
+    with _console(stderr=True).status(escape(printable(text))):
         yield
 
 

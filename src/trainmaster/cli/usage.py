@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from trainmaster.cli.support import emit_json, say
+from trainmaster.cli.support import emit_json, output, path, say
 from trainmaster.model.errors import InputError
 
 EXAMPLE = "Example: trainmaster usage out/week --by tenant --policy srtf --csv"
 
 
 def usage(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result folder of simulate --out DIR.")],
+    folder: Annotated[
+        Path, typer.Argument(parser=path, metavar="DIR", help="A result folder of simulate --out DIR.")
+    ],
     by: Annotated[str, typer.Option(help="tenant | user")] = "tenant",
     policy: Annotated[str | None, typer.Option(help="Which run; needed if there are several.")] = None,
     nodes: Annotated[int | None, typer.Option(help="Which capacity of a sweep.")] = None,
@@ -31,23 +32,28 @@ def usage(
 ) -> None:
     """GPU-hours held by tenant or by user, start-up and checkpoints included."""
     from trainmaster.report.usage import gpu_hours
+    from trainmaster.traces.slicing import check_span
 
     if by not in ("tenant", "user"):
         raise InputError(f"--by {by}: unknown", mend="tenant or user")
     if csv and json:
         raise InputError("--csv and --json exclude each other")
+    check_span(start, end)
     rows = gpu_hours(folder, by, policy=policy, nodes=nodes, seed=seed, start_s=start, end_s=end)
     if json:
         emit_json([{by: name, "jobs": jobs, "gpu_hours": hours} for name, jobs, hours in rows])
     elif csv:
         import csv as writing
 
-        writer = writing.writer(sys.stdout, lineterminator="\n")
+        writer = writing.writer(output(), lineterminator="\n")
         writer.writerow([by, "jobs", "gpu_hours"])
         writer.writerows(rows)
+        output().flush()
     else:
         width = max([len(by), *(len(name) for name, _, _ in rows)])
         total = sum(hours for _, _, hours in rows) or 1.0
         say(f"{by:<{width}}  {'jobs':>8}  {'GPU-hours':>12}  share")
         for name, jobs, hours in rows:
             say(f"{name or '-':<{width}}  {jobs:>8,}  {hours:>12,.1f}  {hours / total:>5.1%}")
+        if not rows:
+            say("nobody held a GPU" + ("" if start is None and end is None else " in this span of time"))

@@ -157,6 +157,9 @@ def _made(
     if not is_clean(title):
         raise InputError(f"policy {title!r} has a control character in its name", mend="rename it")
     knobs = {**(overrides or {}).get(name, {}), **(inline or {})}
+    for knob, value in knobs.items():
+        if not is_clean(f"{knob}{value}"):
+            raise InputError(f"knob {knob}={value} of policy {title} has a control character in it")
     try:
         known = found.all_knobs()
         settings(known, knobs, name)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from trainmaster.model.errors import InputError
+from trainmaster.model.errors import InputError, OutputError
 from trainmaster.model.job import Job
 from trainmaster.traces.schema import format_gpus, format_number, format_seconds
 from trainmaster.traces.trace import Trace, Truth
@@ -66,7 +66,8 @@ def write_csv(trace: Trace, path: str | Path) -> None:
     The file appears complete or not at all: it is written under a temporary name first.
 
     Raises:
-        InputError: the file can't be written.
+        InputError: the path names no regular file.
+        OutputError: the file can't be written.
     """
     path = Path(path)
     pairs = list(zip(trace.jobs, trace.truths, strict=True))
@@ -103,7 +104,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             unfinished.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", file=path) from error
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from trainmaster._version import __version__
-from trainmaster.model.errors import InputError, TrainmasterError, nearest
+from trainmaster.model.errors import InputError, OutputError, TrainmasterError, nearest
 
 TIMEOUT_S: Final = 30.0
 """A server that says nothing for so long has failed once."""
@@ -211,7 +211,8 @@ def download(
         sleep: how to wait between tries (1, 2, 4, … s).
 
     Raises:
-        InputError: the folder can't be written, or a file of that name is a different one.
+        InputError: a file of that name is a different one.
+        OutputError: the folder can't be written.
         DownloadError: the server refuses, stays silent, or sent something else.
     """
     folder = Path(folder)
@@ -219,7 +220,7 @@ def download(
         folder.mkdir(parents=True, exist_ok=True)
         return [_Fetch(file, folder, progress, timeout_s, sleep).run() for file in dataset.files]
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", file=folder) from error
+        raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
 
 class _Cut(Exception):  # noqa: N818 (not an error yet: the next try goes on)

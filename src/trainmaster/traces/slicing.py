@@ -23,11 +23,7 @@ def slice_trace(
     Raises:
         InputError: the span is empty (start_s >= end_s) or the limit is below 1.
     """
-    for option, value in (("--from", start_s), ("--to", end_s)):
-        if value is not None and not abs(value) <= LIMIT_S:
-            raise InputError(f"{option} is {value}", mend=f"give seconds up to {LIMIT_S:g}")
-    if start_s is not None and end_s is not None and start_s >= end_s:
-        raise InputError(f"the span from {start_s} to {end_s} is empty", mend="--from must be below --to")
+    check_span(start_s, end_s)
     if limit is not None and limit < 1:
         raise InputError(f"the limit is {limit}", mend="--limit must be at least 1")
     start = None if start_s is None else to_ns(start_s)
@@ -38,6 +34,15 @@ def slice_trace(
         if (start is None or job.submit >= start) and (end is None or job.submit < end)
     ]
     return part(trace, chosen[:limit])
+
+
+def check_span(start_s: float | None, end_s: float | None) -> None:
+    """Raise `InputError` unless [start_s, end_s), seconds, is a span of time; None = open on that side."""
+    for option, value in (("--from", start_s), ("--to", end_s)):
+        if value is not None and not abs(value) <= LIMIT_S:
+            raise InputError(f"{option} is {value}", mend=f"give seconds up to {LIMIT_S:g}")
+    if start_s is not None and end_s is not None and start_s >= end_s:
+        raise InputError(f"the span from {start_s} to {end_s} is empty", mend="--from must be below --to")
 
 
 def sample(trace: Trace, fraction: float, seed: int = 0) -> Trace:
@@ -56,10 +61,12 @@ def sample(trace: Trace, fraction: float, seed: int = 0) -> Trace:
         seed: which of the neighbours stay.
 
     Raises:
-        InputError: the fraction is not in (0, 1].
+        InputError: the fraction is not in (0, 1], or the seed is negative.
     """
     if not 0 < fraction <= 1:
         raise InputError(f"the fraction to sample is {fraction}", mend="more than 0 and at most 1")
+    if seed < 0:
+        raise InputError(f"seed is {seed}", mend="give a whole number, 0 or more")
     generator = random.Random(seed)
     by_size: dict[int, list[int]] = {}
     for index, job in enumerate(trace.jobs):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trainmaster.model.errors import InputError
+from trainmaster.model.errors import InputError, OutputError
 from trainmaster.testing.trace_samples import SAMPLES
 from trainmaster.traces import load_trace, write_csv
 
@@ -382,7 +382,7 @@ def test_only_a_few_examples_are_kept(write) -> None:
 def test_a_file_that_cannot_be_written(tmp_path: Path, write) -> None:
     trace = load_trace(write(GOOD))
     for target in (tmp_path / "absent" / "out.csv", tmp_path):
-        with pytest.raises(InputError, match="cannot be written"):
+        with pytest.raises(OutputError, match="cannot be written"):
             write_csv(trace, target)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.csv"]
 
