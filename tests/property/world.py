@@ -270,7 +270,7 @@ class World:
             assert job is not None
             room = self.policy.placement.find(capacity, members.request, relaxed=members.relaxed)
             assert room is None, f"{job} waits although there is room: {room}"
-            if isinstance(walk, Evict) and job.job.id in new:
+            if isinstance(walk, Evict) and (ordering.stable or job.job.id in new):
                 self._check_no_node_could_be_freed(members.request, ordering.challenge(job, self.now))
 
     def _check_no_node_could_be_freed(self, request: Request, challenge: int) -> None:

@@ -136,7 +136,9 @@ class Engine:
         speed = self.predictor.speed(job.job, job.allocation)
         self.state.run(job, self.now, speed, self.policy.min_run)
         self._set_timer(job)
-        if not self.policy.min_run and self.policy.ordering.preemptive and self.now > job.started_at:
+        if self.policy.min_run:
+            self._announce_release(job)
+        elif self.policy.ordering.preemptive and self.now > job.started_at:
             self._ask = True  # nobody could displace it while it was starting
 
     def _stopped(self, event: Stopped) -> None:
@@ -222,6 +224,7 @@ class Engine:
             assert job.allocation is not None
             self.state.improve(job.allocation)
             self._set_timer(job)
+            self._announce_release(job)
         self._ask = True
 
     # -- helpers ----------------------------------------------------------------------
@@ -257,6 +260,12 @@ class Engine:
         if at is not None and at > self.now:
             self._actions.append(Wake(at, job.job.id, job.version))
 
+    def _announce_release(self, job: JobState) -> None:
+        """Have the policy asked when the job's protection ends, if somebody waits for that."""
+        challenge = self._view.release_challenge
+        if challenge is not None and job.running_key > challenge and job.protected_until > self.now:
+            self._wake(job.protected_until)
+
     def _decide(self) -> None:
         """Ask the policy, now or at the next round."""
         now = self.now
@@ -267,6 +276,7 @@ class Engine:
         self.decisions += 1
         view = self._view
         view.begin(now)
+        challenge = view.release_challenge
         try:
             self.policy.plan(view)
         except BaseException as error:
@@ -284,6 +294,12 @@ class Engine:
             self._start_nominated(view.started)
         if view.wake_at is not None:
             self._wake(view.wake_at)
+        if view.release_challenge is not None and (
+            self._wake_at is None or view.release_challenge != challenge
+        ):
+            at = self.state.next_release(view.release_challenge)
+            if at is not None:
+                self._wake(at)
 
     def _start_nominated(self, jobs: Collection[JobState]) -> None:
         """Start those of the nominated jobs whose GPUs are empty, first come first served."""

@@ -28,10 +28,10 @@ class View:
         "_state",
         "capacity",
         "cluster",
-        "fresh",
         "now",
         "predictor",
         "preempted",
+        "release_challenge",
         "rng",
         "started",
         "wake_at",
@@ -54,17 +54,16 @@ class View:
         self.rng = rng
         self.weights = weights
         self.now = 0
-        self.fresh: Collection[PendingJobs] = ()
         self._journal: list[tuple[JobState, tuple[int, int, int] | None]] = []
         self.started: list[JobState] = []
         self.preempted: list[JobState] = []
         self.wake_at: int | None = None
+        self.release_challenge: int | None = None
 
     def begin(self, now: int) -> None:
         """Start an empty plan at `now`."""
         self.now = now
-        self.fresh = self._state.fresh.keys()
-        self._state.fresh = {}
+        self._state.expire(now)
         self._journal.clear()
         self.started = []
         self.preempted = []
@@ -81,6 +80,13 @@ class View:
                 del queued[members]
             else:
                 yield members
+
+    def fresh(self) -> Collection[PendingJobs]:
+        """The classes that jobs were queued in since the last call."""
+        classes = self._state.fresh.keys()
+        if classes:
+            self._state.fresh = {}
+        return classes
 
     @property
     def running(self) -> Collection[JobState]:
@@ -101,10 +107,6 @@ class View:
     def on_node(self, node: int) -> Iterable[JobState]:
         """Jobs that hold GPUs of this node or have been promised them."""
         return self._state.by_node[node].values()
-
-    def improve(self, allocation: Allocation) -> None:
-        """Count these nodes as improved: a job on them may be stopped from now on."""
-        self._state.improve(allocation)
 
     def improved(self) -> set[int]:
         """Nodes that changed to the good of those who wait, since the last call."""
@@ -171,6 +173,10 @@ class View:
             raise PolicyError(f"policy {self._policy}: asks to be woken at {at}, which is not after now")
         if self.wake_at is None or at < self.wake_at:
             self.wake_at = at
+
+    def wake_on_release(self, challenge: int | None) -> None:
+        """Ask the policy again whenever a weaker job loses its protection; see the port."""
+        self.release_challenge = challenge
 
     # -- taking back ------------------------------------------------------------------
 

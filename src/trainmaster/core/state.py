@@ -7,6 +7,7 @@ so that a decision can be taken back.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from math import ceil
@@ -40,6 +41,7 @@ class JobState:
         "estimate",
         "gpus",
         "job",
+        "members",
         "pending_key",
         "pending_since",
         "phase",
@@ -63,6 +65,7 @@ class JobState:
         self.estimate = UNKNOWN
         self.pending_since = now
         self.pending_key = 0
+        self.members: PendingJobs | None = None
         self.ticket = NO_TICKET
         self.running_key = 0
         self.running_since = NEVER
@@ -182,6 +185,8 @@ class State:
         self.touched: set[int] = set()
         self.improved: set[int] = set()
         self.vacated = False
+        # (end of protection, version, job): with one length for all, in order of their ends.
+        self.protected: deque[tuple[int, int, JobState]] = deque()
         self.order: RunningOrder | None = (
             RunningOrder() if ordering.preemptive and ordering.stable and cluster.pooled else None
         )
@@ -201,11 +206,14 @@ class State:
 
     def requeue(self, job: JobState, relaxed: bool) -> None:
         """Put a pending job into its class under the key that it has."""
-        tenant = job.job.tenant if self._by_tenant else ""
-        name = (job.job.request, tenant, relaxed)
-        members = self.classes.get(name)
-        if members is None:
-            members = self.classes[name] = PendingJobs(*name)
+        members = job.members
+        if members is None or members.relaxed is not relaxed:
+            tenant = job.job.tenant if self._by_tenant else ""
+            name = (job.job.request, tenant, relaxed)
+            members = self.classes.get(name)
+            if members is None:
+                members = self.classes[name] = PendingJobs(*name)
+            job.members = members
         self._tickets += 1
         job.ticket = self._tickets
         members.add(job)
@@ -245,7 +253,6 @@ class State:
         job.attempts += 1
         job.version += 1
         self.capacity.begin(job.allocation)
-        self.touch(job.allocation)
 
     def run(self, job: JobState, now: int, speed: float, min_run: int) -> None:
         """The job makes progress from now on."""
@@ -255,6 +262,24 @@ class State:
         job.protected_until = now + min_run
         self.running[job.job.id] = job
         self.rekey(job, now)
+        if min_run and self._ordering.preemptive and job.job.request.preemptible:
+            self.protected.append((job.protected_until, job.version, job))
+
+    def expire(self, now: int) -> None:
+        """Jobs whose protection is over may be stopped: their nodes have improved."""
+        protected = self.protected
+        while protected and protected[0][0] <= now:
+            _, version, job = protected.popleft()
+            if job.phase is RUNNING and job.version == version:
+                assert job.allocation is not None
+                self.improve(job.allocation)
+
+    def next_release(self, challenge: int) -> int | None:
+        """When the next job with a running key above `challenge` loses its protection, ns."""
+        for until, version, job in self.protected:
+            if job.phase is RUNNING and job.version == version and job.running_key > challenge:
+                return until
+        return None
 
     def rekey(self, job: JobState, now: int) -> None:
         """Work out the running key anew."""

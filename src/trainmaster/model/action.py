@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from trainmaster.model.allocation import Allocation
+from trainmaster.model.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Action:
     """Base of all actions."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Start(Action):
     """Start (or resume) a job on these GPUs; answered by `Started`, `Failed` or `Lost`."""
 
@@ -20,7 +19,7 @@ class Start(Action):
     allocation: Allocation
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stop(Action):
     """Let a job write a checkpoint and give up its GPUs; answered by `Stopped`,
     `Finished` (it was quicker), `Failed` or `Lost`."""
@@ -28,14 +27,14 @@ class Stop(Action):
     job_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kill(Action):
     """End a cancelled job at once, saving nothing; answered by `Stopped`."""
 
     job_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wake(Action):
     """Send a `Timer` with the same job and version at instant `at` (nanoseconds)."""
 

@@ -11,20 +11,20 @@ True
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from trainmaster.model.job import Job
+from trainmaster.model.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Event:
     """Base of all events."""
 
     rank: ClassVar[int]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finished(Event):
     """A running job has done all its work."""
 
@@ -32,7 +32,7 @@ class Finished(Event):
     job_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failed(Event):
     """A job ended with an error of its own; it is not restarted."""
 
@@ -41,7 +41,7 @@ class Failed(Event):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stopped(Event):
     """A job that was asked to stop holds no GPU any more; its work is saved."""
 
@@ -49,7 +49,7 @@ class Stopped(Event):
     job_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NodeDown(Event):
     """A node is gone; the jobs on it are reported one by one as `Lost`."""
 
@@ -57,7 +57,7 @@ class NodeDown(Event):
     node: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lost(Event):
     """A job died through no fault of its own; `kept` ns of its progress are saved."""
 
@@ -67,7 +67,7 @@ class Lost(Event):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NodeUp(Event):
     """A node is back and healthy."""
 
@@ -75,7 +75,7 @@ class NodeUp(Event):
     node: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CheckpointWritten(Event):
     """A running or stopping job has saved `progress` ns of its work."""
 
@@ -84,7 +84,7 @@ class CheckpointWritten(Event):
     progress: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Started(Event):
     """A job that was asked to start makes progress from now on."""
 
@@ -92,7 +92,7 @@ class Started(Event):
     job_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cancelled(Event):
     """The user withdrew a job."""
 
@@ -100,7 +100,7 @@ class Cancelled(Event):
     job_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Submitted(Event):
     """A new job."""
 
@@ -108,7 +108,7 @@ class Submitted(Event):
     job: Job
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Timer(Event):
     """An instant that the engine asked for with a `Wake` has come.
 

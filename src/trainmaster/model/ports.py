@@ -220,6 +220,11 @@ class PlanView(Protocol):
         """Ask the policy again at `at` at the latest, ns."""
         ...
 
+    def wake_on_release(self, challenge: int | None) -> None:
+        """Ask the policy again whenever a running job with a key above `challenge` loses its
+        protection; None = never. Holds until the next call."""
+        ...
+
 
 class ClusterView(PlanView, Protocol):
     """All a policy sees. Live, not a snapshot; valid during one `plan` call."""
@@ -240,9 +245,8 @@ class ClusterView(PlanView, Protocol):
         """The classes that have pending jobs."""
         ...
 
-    @property
     def fresh(self) -> Collection[PendingClass]:
-        """The classes that jobs were queued in since the last decision."""
+        """The classes that jobs were queued in since the last call."""
         ...
 
     @property
@@ -265,13 +269,9 @@ class ClusterView(PlanView, Protocol):
         """Jobs that hold GPUs of this node or have been promised them."""
         ...
 
-    def improve(self, allocation: Allocation) -> None:
-        """Count these nodes as improved: a job on them may be stopped from now on."""
-        ...
-
     def improved(self) -> set[int]:
-        """Nodes where GPUs were given back, or running jobs became weaker, since the last
-        call. What the policy itself takes or stops doesn't count."""
+        """Nodes where GPUs were given back, or running jobs became weaker or lost their
+        protection, since the last call. What the policy itself takes or stops doesn't count."""
         ...
 
     def touched(self) -> set[int]:

@@ -111,7 +111,7 @@ class TestHeads:
     def test_merge_the_classes(self) -> None:
         ones, small, _ = queue(1, 4, 6)
         twos, large, _ = queue(2, 3, request=Request(2000))
-        heads = Heads(view_of(ones, twos), Order())
+        heads = Heads(view_of(), Order(), (ones, twos))
         seen = []
         while (job := heads.first()) is not None:
             assert heads.members is (ones if job in small else twos)
@@ -123,23 +123,40 @@ class TestHeads:
     def test_a_class_without_room_is_dropped_whole_until_there_is_room(self) -> None:
         ones, small, _ = queue(1, 4)
         twos, large, _ = queue(2, request=Request(2000))
-        heads = Heads(view_of(ones, twos), Order())
+        heads = Heads(view_of(), Order(), (ones, twos))
         heads.drop()
         assert heads.first() is large[0]
         large[0].ticket = 0
         heads.advance()
         assert heads.first() is None
         assert heads.dropped == {ones: small[0]}
-        heads.restore()
+        heads.restore(ones)
         assert heads.first() is small[0]
         assert heads.dropped == {}
 
-    def test_classes_known_to_be_blocked_are_not_tried(self) -> None:
-        ones, small, _ = queue(1)
-        twos, large, _ = queue(2, request=Request(2000))
-        heads = Heads(view_of(ones, twos), Order(), {ones: small[0]})
+    def test_a_class_counts_once_under_its_present_first_job(self) -> None:
+        ones, small, tickets = queue(4, 6)
+        twos, large, _ = queue(5, request=Request(2000))
+        heads = Heads(view_of(), Order(), (ones, twos))
+        back = JobState(Job("back", 9, 0, REQUEST), 0)
+        tickets.add(ones, back, 1)
+        heads.add(ones)
+        heads.add(twos)
+        seen = []
+        while (job := heads.first()) is not None:
+            seen.append(job)
+            job.ticket = 0  # type: ignore[attr-defined]
+            heads.advance()
+        assert seen == [back, small[0], large[0], small[1]]
+        assert heads.left() == []
+
+    def test_a_class_whose_first_job_left_goes_on_with_the_next(self) -> None:
+        ones, small, _ = queue(1, 7)
+        twos, large, _ = queue(5, request=Request(2000))
+        heads = Heads(view_of(), Order(), (ones, twos))
+        small[0].ticket = 0
         assert heads.first() is large[0]
-        assert heads.dropped == {ones: small[0]}
+        assert set(heads.left()) == {ones, twos}
 
     def test_keys_that_move_are_looked_up_again(self) -> None:
         """An order whose keys depend on what was started meanwhile."""
@@ -154,7 +171,7 @@ class TestHeads:
         ones, small, _ = queue(1)
         twos, large, _ = queue(2, request=Request(2000))
         order = Moving()
-        heads = Heads(view_of(ones, twos), order)
+        heads = Heads(view_of(), order, (ones, twos))
         assert heads.first() is small[0]
         order.late = {"j0"}
         small[0].job = Job("j0", 0, 0, REQUEST)

@@ -85,6 +85,12 @@ class TestFewestAndWeakest:
         found = fates(SRTF, jobs, gpus=4)
         assert (found["one"].start, found["two"].start) == (1, 2)
 
+    def test_left_over_by_somebody_later_in_the_queue_too(self) -> None:
+        """`old` may not displace its equal, but what `high` doesn't need of it is free."""
+        jobs = {"low": ask(0, 1000, 4), "old": ask(10, 50, 1), "high": ask(200, 100, 2, priority=1)}
+        found = fates("priority(min_run_s=0,ageing_s=1)", jobs, gpus=4)
+        assert (found["high"].start, found["old"].start) == (200, 200)
+
 
 class TestOnlyWhenItHelps:
     def test_nobody_is_stopped_for_a_job_that_finds_no_room_even_then(self) -> None:
@@ -181,6 +187,14 @@ class TestMinimumRunTime:
         costs = Costs(checkpoint_s=0, restore_s=0, start_s=50)
         assert fates("srtf(min_run_s=20)", jobs, costs=costs)["b"].start == 70
         assert fates("srtf(min_run_s=0)", dict(jobs), costs=costs)["b"].start == 50
+
+    @pytest.mark.parametrize("placement", ["pack", "pool"])
+    def test_a_stronger_job_need_not_wait_for_the_victim_of_another(self, placement: str) -> None:
+        """`mid` waits for the end of B's protection at 80; `short` comes and takes A at 60."""
+        jobs = {"A": ask(0, 1000), "B": ask(20, 3000), "mid": ask(25, 2000), "short": ask(30, 100)}
+        found = fates("srtf(min_run_s=60)", jobs, gpus=2, placement=placement)
+        assert found["short"].start == 60
+        assert (found["A"].stops, found["mid"].start) == (1, 160)
 
     def test_none_in_a_pool_without_costs(self) -> None:
         jobs = {"a": ask(0, 1000), "b": ask(30, 10)}

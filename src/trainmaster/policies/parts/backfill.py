@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from trainmaster.model.allocation import Allocation, Share, lowest_devices
-from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering, PendingClass, Phase
+from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering, PendingClass
 from trainmaster.model.units import GPU
 from trainmaster.policies.parts.placement import EVERYWHERE, Placement
 from trainmaster.policies.parts.queue import Heads, Merged
@@ -29,47 +29,77 @@ class Walk(Protocol):
         ...
 
 
-class Blocking:
+class InOrder:
+    """What walks share that start jobs in order until one can't start."""
+
+    def __init__(self) -> None:
+        self._kept: Heads | None = None
+
+    def heads(self, view: ClusterView, ordering: Ordering) -> Heads:
+        """The pending classes; kept between decisions where keys are constant."""
+        if not ordering.stable:
+            ordering.refresh(view)
+            return Heads(view, ordering, view.pending_classes)
+        if self._kept is None:
+            self._kept = Heads(view, ordering)
+        for members in view.fresh():
+            self._kept.add(members)
+        return self._kept
+
+    def start(self, view: ClusterView, heads: Heads, placement: Placement) -> JobView | None:
+        """Start jobs in order; returns the first that can't start, now first of `heads`."""
+        while (job := heads.first()) is not None:
+            members = heads.members
+            allocation = placement.find(view.capacity, members.request, relaxed=members.relaxed)
+            if allocation is None:
+                return job
+            view.start(job, allocation)
+            heads.advance()
+        return None
+
+
+class Blocking(InOrder):
     """In order; the first job that can't start blocks all behind it."""
 
     def __init__(self) -> None:
-        self._blocker: JobView | None = None
+        super().__init__()
+        # The first job that found no room, and its class: it may accept any nodes later on.
+        self._blocked: tuple[JobView, PendingClass] | None = None
         self._gained = -1
 
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
-        if self._gained == view.capacity.gained and self._still_blocked(view, ordering):
+        heads = self.heads(view, ordering)
+        first = heads.first()
+        if first is None or (
+            self._gained == view.capacity.gained and self._blocked == (first, heads.members)
+        ):
             return
-        self._blocker, _ = start_in_order(view, ordering, placement)
+        job = self.start(view, heads, placement)
+        self._blocked = None if job is None else (job, heads.members)
         self._gained = view.capacity.gained
-
-    def _still_blocked(self, view: ClusterView, ordering: Ordering) -> bool:
-        """Whether the job that found no room last time still comes first."""
-        blocker = self._blocker
-        if blocker is None or blocker.phase is not Phase.PENDING or not ordering.stable:
-            return False
-        heads = (members.head() for members in view.fresh)
-        # The blocker itself is fresh when it accepts any nodes from now on.
-        return all(head is None or head.pending_key > blocker.pending_key for head in heads)
 
 
 class Greedy:
     """In order, starting whatever fits."""
 
     def __init__(self) -> None:
-        self._blocked: dict[PendingClass, JobView] = {}
+        self._blocked: dict[PendingClass, None] = {}
         self._gained = -1
 
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
         capacity = view.capacity
         if self._gained != capacity.gained:
+            classes = dict.fromkeys((*self._blocked, *view.fresh()))
             self._blocked = {}
-        elif all(members in self._blocked for members in view.fresh):
+        else:
+            classes = dict.fromkeys(members for members in view.fresh() if members not in self._blocked)
+        if not classes:
             return
         if not ordering.stable:
             ordering.refresh(view)
-        heads = Heads(view, ordering, self._blocked)
+        heads = Heads(view, ordering, classes)
         while capacity.free_milli and (job := heads.first()) is not None:
             members = heads.members
             allocation = placement.find(capacity, members.request, relaxed=members.relaxed)
@@ -78,22 +108,23 @@ class Greedy:
             else:
                 view.start(job, allocation)
                 heads.advance()
-        self._blocked = heads.dropped
+        self._blocked.update(dict.fromkeys((*heads.dropped, *heads.left())))
         self._gained = capacity.gained
 
 
-class Easy:
+class Easy(InOrder):
     """EASY backfill: the first blocked job is promised the earliest instant at which the
     expected ends of running jobs make room for it. A later job may start if it is
     expected to end by then, or uses only GPUs that are left over at that instant."""
 
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
-        head, relaxed = start_in_order(view, ordering, placement)
+        heads = self.heads(view, ordering)
+        head = self.start(view, heads, placement)
         capacity, now = view.capacity, view.now
         if head is None or not self._candidates(view):
             return
-        shadow, later = reservation(view, head, relaxed, placement)
+        shadow, later = reservation(view, head, heads.members.relaxed, placement)
         for job, relaxed in self._in_order(view, head):
             request = job.job.request
             if not capacity.free_milli:
@@ -226,23 +257,6 @@ class Profile:
             self._times.insert(index, at)
             self._free.insert(index, self._free[index - 1])
         return index
-
-
-def start_in_order(
-    view: ClusterView, ordering: Ordering, placement: Placement
-) -> tuple[JobView | None, bool]:
-    """Start jobs in order until one can't start; returns it and whether it is relaxed."""
-    if not ordering.stable:
-        ordering.refresh(view)
-    heads = Heads(view, ordering)
-    while (job := heads.first()) is not None:
-        members = heads.members
-        allocation = placement.find(view.capacity, members.request, relaxed=members.relaxed)
-        if allocation is None:
-            return job, members.relaxed
-        view.start(job, allocation)
-        heads.advance()
-    return None, False
 
 
 def reservation(

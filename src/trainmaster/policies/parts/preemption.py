@@ -12,11 +12,14 @@ from collections.abc import Collection, Sequence
 
 from trainmaster.model.allocation import Allocation, bits
 from trainmaster.model.job import Request
-from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering, PendingClass, Phase
+from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering, PendingClass
 from trainmaster.model.units import GPU
 from trainmaster.policies.parts.placement import Placement
 from trainmaster.policies.parts.queue import Heads, Merged
-from trainmaster.policies.parts.victims import VictimIndex, Victims, allocation_of
+from trainmaster.policies.parts.victims import VictimIndex, Victims, allocation_of, may_stop
+
+ANYONE = -1
+"""A challenge below every running key."""
 
 
 class GreedyWalk:
@@ -32,7 +35,7 @@ class GreedyWalk:
             return
         running = self._running(view, ordering)
         budget = view.capacity.free_milli + sum(
-            job.job.request.gpus for _, job in running if _may_stop(job, now)
+            job.job.request.gpus for _, job in running if may_stop(job, now)
         )
         starts: list[JobView] = []
         stops: list[JobView] = []
@@ -51,7 +54,7 @@ class GreedyWalk:
         for key, job in running:
             if waiting.key is not None and waiting.key < key:
                 take_waiting(key)
-            if not _may_stop(job, now):
+            if not may_stop(job, now):
                 continue
             if job.job.request.gpus <= budget:
                 budget -= job.job.request.gpus
@@ -75,13 +78,8 @@ class GreedyWalk:
 
     @staticmethod
     def _wake(view: ClusterView) -> None:
-        ends = [job.protected_until for job in view.holders if job.protected_until > view.now]
-        if ends and any(True for _ in view.pending_classes):
-            view.wake(min(ends))
-
-
-def _may_stop(job: JobView, now: int) -> bool:
-    return job.phase is Phase.RUNNING and job.protected_until <= now and job.job.request.preemptible
+        waiting = any(True for _ in view.pending_classes)
+        view.wake_on_release(ANYONE if waiting else None)
 
 
 class Evict:
@@ -94,29 +92,35 @@ class Evict:
     def __init__(self) -> None:
         self._index = VictimIndex()
         self._blocked: dict[PendingClass, JobView] = {}
-        self._next_wake: int | None = None
-        self._parts: dict[PendingClass, tuple[int, ...]] = {}
-        self._largest = self._full_size = 0
+        self._needs = Needs()
 
     def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
         """See `Walk`."""
-        if not self._blocked and not view.fresh:
+        fresh = view.fresh()
+        if not self._blocked and not fresh:
             return
         improved = self._index.begin(view, ordering)
-        if not improved and self._nothing_new(view, ordering):
+        self._needs.begin(view.capacity)
+        # Under spread a gang takes its GPUs from any nodes, one here and one there.
+        if ordering.stable and placement.name == "pack":
+            blocked = self._still_blocked(view, ordering, improved)
+            classes = [members for members in (*self._blocked, *fresh) if members not in blocked]
+        else:
+            blocked, classes = {}, list(view.pending_classes)
+        if not classes:
             return
-        blocked = self._still_blocked(view, ordering, placement, improved)
-        if len(blocked) < len(self._blocked) or any(members not in blocked for members in view.fresh):
-            heads = Heads(view, ordering, blocked)
-            self._walk(view, ordering, placement, heads)
-            self._blocked = heads.dropped
+        heads = Heads(view, ordering, classes)
+        heads.dropped = blocked
+        self._walk(view, ordering, placement, heads)
+        self._blocked = heads.dropped
         self._wake(view, ordering)
 
     def _walk(self, view: ClusterView, ordering: Ordering, placement: Placement, heads: Heads) -> None:
         while (job := heads.first()) is not None:
             members = heads.members
             room = placement.find(view.capacity, members.request, relaxed=members.relaxed)
-            allocation, surplus = room, False
+            allocation = room
+            surplus: Collection[int] = ()
             if room is None:
                 allocation, surplus = self._displace(view, ordering, placement, job, members)
             if allocation is None:
@@ -128,111 +132,96 @@ class Evict:
             if room is None and not ordering.stable:
                 heads.rank()
             if surplus:
-                heads.restore()
+                self._restore(view, ordering, placement, heads, surplus)
+
+    def _restore(
+        self,
+        view: ClusterView,
+        ordering: Ordering,
+        placement: Placement,
+        heads: Heads,
+        surplus: Collection[int],
+    ) -> None:
+        """GPUs on these nodes became free beyond what was needed: who was dropped may find room."""
+        every = not ordering.stable or placement.name != "pack"
+        nodes = [self._index.on(node) for node in surplus]
+        for members, head in tuple(heads.dropped.items()):
+            if every or self._helps(members, ordering.challenge(head, view.now), nodes):
+                heads.restore(members)
 
     def _wake(self, view: ClusterView, ordering: Ordering) -> None:
         """Ask again when a weaker job than a blocked one loses its protection."""
-        self._next_wake = None
+        strongest = None
         if self._blocked:
-            strongest = min(ordering.challenge(job, view.now) for job in self._blocked.values())
-            self._next_wake = self._index.next_release(strongest)
-            if self._next_wake is not None:
-                view.wake(self._next_wake)
-
-    # -- what need not be tried -------------------------------------------------------------
-
-    def _nothing_new(self, view: ClusterView, ordering: Ordering) -> bool:
-        """Whether the queue is as the last decision left it, and no wake-up is due."""
-        if not ordering.stable or (self._next_wake is not None and self._next_wake <= view.now):
-            return False
-        blocked = self._blocked
-        return all(blocked.get(members) is members.head() for members in view.fresh)
+            strongest = ANYONE
+            if ordering.stable:
+                strongest = min(ordering.challenge(job, view.now) for job in self._blocked.values())
+        view.wake_on_release(strongest)
 
     def _still_blocked(
-        self, view: ClusterView, ordering: Ordering, placement: Placement, improved: set[int]
+        self, view: ClusterView, ordering: Ordering, improved: set[int]
     ) -> dict[PendingClass, JobView]:
         """Classes that found no room last time and find none now."""
-        # Under spread a gang takes its GPUs from any nodes, one here and one there.
-        if not ordering.stable or placement.name != "pack":
-            return {}
         nodes = [self._index.on(node) for node in improved]
         now = view.now
         blocked = {}
         for members, head in self._blocked.items():
             if members.head() is not head:
                 continue
-            if not nodes or not self._helps(members, ordering.challenge(head, now), view, nodes):
+            if not nodes or not self._helps(members, ordering.challenge(head, now), nodes):
                 blocked[members] = head
         return blocked
 
-    def _helps(self, members: PendingClass, challenge: int, view: ClusterView, nodes: list[Victims]) -> bool:
+    def _helps(self, members: PendingClass, challenge: int, nodes: list[Victims]) -> bool:
         """Whether one of the nodes could take the class's first job, or a part of it."""
         if members.relaxed:
             return True
-        for part in self._parts_of(members, view):
+        for part in self._needs.parts(members):
             for victims in nodes:
                 if victims.offers(part, challenge):
                     return True
         return False
 
-    def _parts_of(self, members: PendingClass, view: ClusterView) -> tuple[int, ...]:
-        """Whole GPUs that the class needs on a node: its size, or whole nodes and a remainder."""
-        largest = view.capacity.largest_node
-        if largest != self._largest:
-            self._largest = largest
-            self._full_size = _mask([node for node, size in enumerate(view.capacity.size) if size == largest])
-            self._parts.clear()
-        parts = self._parts.get(members)
-        if parts is None:
-            gpus, fraction = divmod(members.request.gpus, GPU)
-            rest = gpus % largest if largest else 0
-            uneven = gpus > largest and len(set(view.capacity.size)) > 1
-            parts = (0,) if fraction or uneven else (gpus,) if gpus <= largest else (largest, rest or largest)
-            self._parts[members] = parts
-        return parts
-
     # -- choosing victims ---------------------------------------------------------------------
 
     def _displace(
         self, view: ClusterView, ordering: Ordering, placement: Placement, job: JobView, members: PendingClass
-    ) -> tuple[Allocation | None, bool]:
+    ) -> tuple[Allocation | None, Collection[int]]:
         """Stop the victims that make room for `job`, if there are any such.
 
-        Returns the allocation, and whether GPUs became free that it doesn't take.
+        Returns the allocation, and nodes on which GPUs became free that it doesn't take.
         """
-        request = members.request
+        request, capacity = members.request, view.capacity
         challenge = ordering.challenge(job, view.now)
-        eligible = view.capacity.eligible(request)
+        eligible = capacity.eligible(request)
         if not eligible:
-            return None, False
+            return None, ()
         need, fraction = divmod(request.gpus, GPU)
-        shared = view.capacity.shared_device(fraction, eligible) if fraction and need else None
-        if fraction and shared is None:
+        if fraction and not (need and capacity.shared_device(fraction, eligible)):
             need += 1
-        self._parts_of(members, view)
-        if need <= view.capacity.largest_node:
+        if need <= capacity.largest_node:
             needs = dict.fromkeys(self._index.weakest(need, challenge, eligible, 1), need)
         else:
             needs = self._several(view, need, challenge, eligible)
         if not needs:
-            return None, False
-        victims = _needed(view.capacity, placement, request, self._enough(view, needs, challenge))
+            return None, ()
+        victims = _needed(capacity, placement, request, self._enough(view, needs, challenge))
         left: dict[int, int] = {}
         for victim in victims:
             view.preempt(victim)
             for node, _, milli in allocation_of(victim).shares:
                 left[node] = left.get(node, 0) + milli
-        allocation = placement.find(view.capacity, request)
+        allocation = placement.find(capacity, request)
         assert allocation is not None, "the victims don't make room"
         for node, _, milli in allocation.shares:
             left[node] = left.get(node, 0) - milli
-        return allocation, any(milli > 0 for milli in left.values())
+        return allocation, [node for node, milli in left.items() if milli > 0]
 
     def _several(self, view: ClusterView, need: int, challenge: int, eligible: int) -> dict[int, int]:
         """Whole nodes and a remainder: GPUs needed by node, or nothing."""
         capacity = view.capacity
         largest = capacity.largest_node
-        full_size = self._full_size & eligible
+        full_size = self._needs.full_size & eligible
         count, rest = divmod(need, largest)
         chosen = bits(capacity.whole & full_size)[:count]
         if len(chosen) < count:
@@ -266,6 +255,45 @@ class Evict:
                     for where, gain in _gains(job, free):
                         free[where] += gain
         return sorted(chosen, key=chosen.__getitem__, reverse=True)
+
+
+class Needs:
+    """What classes need on single nodes.
+
+    Attributes:
+        full_size: mask of the largest nodes.
+    """
+
+    def __init__(self) -> None:
+        self.full_size = 0
+        self._largest = -1
+        self._uneven = False
+        self._parts: dict[PendingClass, tuple[int, ...]] = {}
+
+    def begin(self, capacity: CapacityView) -> None:
+        """Take up a change of the largest healthy node."""
+        if capacity.largest_node == self._largest:
+            return
+        largest = self._largest = capacity.largest_node
+        self.full_size = _mask([node for node, size in enumerate(capacity.size) if size == largest])
+        self._uneven = len(set(capacity.size)) > 1
+        self._parts.clear()
+
+    def parts(self, members: PendingClass) -> tuple[int, ...]:
+        """Whole GPUs that the class needs on a node: its size, or whole nodes and a
+        remainder. 0 = it can't be told, any node may help."""
+        parts = self._parts.get(members)
+        if parts is None:
+            largest = self._largest
+            gpus, fraction = divmod(members.request.gpus, GPU)
+            if fraction or (gpus > largest and (self._uneven or not largest)):
+                parts = (0,)
+            elif gpus <= largest:
+                parts = (gpus,)
+            else:
+                parts = (largest, gpus % largest or largest)
+            self._parts[members] = parts
+        return parts
 
 
 def _mask(nodes: list[int]) -> int:

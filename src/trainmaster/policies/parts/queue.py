@@ -6,41 +6,49 @@ others of the class ask for the same and can't be placed either.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from heapq import heapify, heappop, heappush, heapreplace
+from collections.abc import Iterable
+from heapq import heappop, heappush, heapreplace
 
 from trainmaster.model.ports import ClusterView, JobView, Ordering, PendingClass
 
 
 class Heads:
-    """Heads of the pending classes, first to last.
+    """Heads of pending classes, first to last.
 
     Args:
         view, ordering: of this decision.
-        blocked: classes that are known to find no room, with their first jobs; they count
-            as dropped.
+        classes: that take part; `add` adds others later on.
 
     Attributes:
         dropped: classes that found no room, with their first jobs.
 
-    >>> # heads = Heads(view, ordering)
+    >>> # heads = Heads(view, ordering, view.pending_classes)
     >>> # while (job := heads.first()) is not None:
     >>> #     ... either view.start(job, ...) and heads.advance(), or heads.drop()
     """
 
-    def __init__(
-        self, view: ClusterView, ordering: Ordering, blocked: Mapping[PendingClass, JobView] | None = None
-    ) -> None:
+    def __init__(self, view: ClusterView, ordering: Ordering, classes: Iterable[PendingClass] = ()) -> None:
         self._view = view
         # The order of an unstable ordering can change with every step of the decision.
         self._ordering = None if ordering.stable else ordering
-        self.dropped: dict[PendingClass, JobView] = dict(blocked or ())
+        self.dropped: dict[PendingClass, JobView] = {}
         self._heap: list[tuple[int, int, PendingClass]] = []
+        self._keys: dict[PendingClass, int] = {}
         self._count = 0
-        for members in view.pending_classes:
-            if members not in self.dropped:
-                self._add(members)
-        heapify(self._heap)
+        for members in classes:
+            self.add(members)
+
+    def add(self, members: PendingClass) -> None:
+        """A class takes part from now on, or may have a new first job."""
+        job = members.head()
+        if job is None:
+            return
+        key = self._key(job)
+        if self._keys.get(members) != key:
+            # An older entry of the class no longer counts.
+            self._keys[members] = key
+            self._count += 1
+            heappush(self._heap, (key, self._count, members))
 
     @property
     def members(self) -> PendingClass:
@@ -49,16 +57,21 @@ class Heads:
 
     def first(self) -> JobView | None:
         """The first job, or None when all classes are empty or dropped."""
-        heap = self._heap
+        heap, keys = self._heap, self._keys
         while heap:
             key, number, members = heap[0]
+            if keys.get(members) != key:
+                heappop(heap)
+                continue
             job = members.head()
             if job is None:
                 heappop(heap)
+                del keys[members]
                 continue
             current = self._key(job)
             if current == key:
                 return job
+            keys[members] = current
             heapreplace(heap, (current, number, members))
         return None
 
@@ -68,39 +81,40 @@ class Heads:
         job = members.head()
         if job is None:
             heappop(self._heap)
+            del self._keys[members]
         else:
-            heapreplace(self._heap, (self._key(job), number, members))
+            key = self._keys[members] = self._key(job)
+            heapreplace(self._heap, (key, number, members))
 
     def drop(self) -> None:
         """The first job can't be placed: nor can its class."""
         members = heappop(self._heap)[2]
+        del self._keys[members]
         job = members.head()
         if job is not None:
             self.dropped[members] = job
 
     def rank(self) -> None:
         """Work out all keys anew: they can also become smaller, when running jobs are stopped."""
-        heads = [(number, members, members.head()) for _, number, members in self._heap]
-        self._heap = [(self._key(job), number, members) for number, members, job in heads if job is not None]
-        heapify(self._heap)
+        classes = list(self._keys)
+        self._heap.clear()
+        self._keys.clear()
+        for members in classes:
+            self.add(members)
 
-    def restore(self) -> None:
-        """GPUs have become free beyond what was needed: dropped classes count again."""
-        for members in self.dropped:
-            self._add(members)
-        heapify(self._heap)
-        self.dropped.clear()
+    def restore(self, members: PendingClass) -> None:
+        """A dropped class counts again."""
+        del self.dropped[members]
+        self.add(members)
+
+    def left(self) -> list[PendingClass]:
+        """Classes that were not dropped and may still have jobs."""
+        return list(self._keys)
 
     def _key(self, job: JobView) -> int:
         if self._ordering is None:
             return job.pending_key
         return self._ordering.challenge(job, self._view.now)
-
-    def _add(self, members: PendingClass) -> None:
-        job = members.head()
-        if job is not None:
-            self._heap.append((self._key(job), self._count, members))
-            self._count += 1
 
 
 class Merged:

@@ -14,9 +14,9 @@ from heapq import heappop, heappush
 
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.ports import ClusterView, JobView, Ordering, Phase
-from trainmaster.model.units import GPU, SECOND
+from trainmaster.model.units import GPU
 
-RUNNING, STARTING = Phase.RUNNING, Phase.STARTING
+RUNNING = Phase.RUNNING
 
 Entry = tuple[int, int, int]
 """(− threshold, node, version of the node)."""
@@ -61,9 +61,6 @@ class VictimIndex:
         self._touched: list[int] = []
         self._heaps: dict[int, list[Entry]] = {}
         self._positions: dict[int, int] = {}
-        self._protected: dict[JobView, int] = {}
-        # How long new and resumed jobs lately took to start, ns.
-        self._latency = {False: 0, True: 0}
 
     def begin(self, view: ClusterView, ordering: Ordering) -> set[int]:
         """Take up what happened since the last decision.
@@ -73,8 +70,6 @@ class VictimIndex:
         self._view, self._ordering = view, ordering
         if not self._versions:
             self._versions = [0] * len(view.cluster.nodes)
-        if self._protected:
-            self._expire()
         self.refresh()
         return view.improved()
 
@@ -113,28 +108,14 @@ class VictimIndex:
             heappush(heap, entry)
         return found
 
-    def next_release(self, challenge: int) -> int | None:
-        """When the next job weaker than `challenge` loses its protection, ns."""
-        now = self._view.now
-        ends = [
-            until
-            for job, until in self._protected.items()
-            if until > now
-            and (job.phase is STARTING or (job.phase is RUNNING and job.running_key > challenge))
-        ]
-        return min(ends) if ends else None
-
     # -- inside ---------------------------------------------------------------------------
 
     def _look(self, node: int) -> Victims:
-        view, ordering, protected = self._view, self._ordering, self._protected
+        view, ordering = self._view, self._ordering
         now, stable = view.now, ordering.stable
         jobs: list[tuple[int, JobView, int]] = []
         for job in view.on_node(node):
-            phase = job.phase
-            if phase is RUNNING and job.protected_until <= now:
-                if not job.job.request.preemptible:
-                    continue
+            if may_stop(job, now):
                 milli, shares = job.gpus, allocation_of(job).shares
                 if len(shares) > 1:
                     milli = sum(share.milli for share in shares if share.node == node)
@@ -142,8 +123,6 @@ class VictimIndex:
                 if milli >= GPU:
                     key = job.running_key if stable else ordering.running_key(job, now)
                     jobs.append((key, job, milli // GPU))
-            elif phase is RUNNING or phase is STARTING:
-                protected[job] = self._protected_until(job)
         return Victims(jobs, view.capacity.free_on(node))
 
     def _heap(self, gpus: int) -> list[Entry]:
@@ -167,30 +146,10 @@ class VictimIndex:
         self._positions[gpus] = len(log)
         return heap
 
-    def _expire(self) -> None:
-        """Look again at the nodes of jobs whose protection is over."""
-        now = self._view.now
-        expired = [job for job, until in self._protected.items() if until <= now]
-        for job in expired:
-            if job.phase is STARTING or job.protected_until > now:
-                self._protected[job] = self._protected_until(job)
-            else:
-                del self._protected[job]
-                if job.allocation is not None:
-                    self._view.improve(job.allocation)
 
-    def _protected_until(self, job: JobView) -> int:
-        """Until when the job may not be stopped; an expectation while it is starting, since
-        it will be protected from its start on."""
-        now = self._view.now
-        if job.phase is RUNNING:
-            resumed = job.attained(now) > now - job.running_since
-            self._latency[resumed] = job.running_since - job.started_at
-            return job.protected_until
-        min_run = job.protected_until - job.started_at
-        expected = job.protected_until + self._latency[job.attained(now) > 0]
-        # Later than ever seen: look again after as long as it has been starting.
-        return expected if expected > now else now + max(min_run, now - job.started_at, SECOND)
+def may_stop(job: JobView, now: int) -> bool:
+    """Whether the job may be asked to give way."""
+    return job.phase is RUNNING and job.protected_until <= now and job.job.request.preemptible
 
 
 def allocation_of(job: JobView) -> Allocation:
