@@ -6,12 +6,10 @@ the same figures whether it shares a process with others or not.
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
+import mmap
+import os
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +35,7 @@ from trainmaster.sim.options import Options
 from trainmaster.sim.prepare import Prepared, prepare
 from trainmaster.sim.result import Result, RunRecord
 from trainmaster.sim.run import Setup, run
+from trainmaster.sim.workers import call_forked, stop_with
 from trainmaster.traces.trace import Trace
 
 MODES = ("merged", "transferred", "warm", "frozen", "splits", "thaws", "rebuilds")
@@ -203,69 +202,29 @@ def _check_knobs(options: Options, policies: list[Policy]) -> None:
 
 def _run_all(tasks: list[_Task], processes: int, progress: Progress | None) -> list[RunRecord]:
     total = sum(len(task.setup.jobs) for task in tasks)
-    done = multiprocessing.RawArray("q", len(tasks))
+    # Jobs ended, by run: memory that forked workers share.
+    done = memoryview(mmap.mmap(-1, 8 * len(tasks))).cast("q")
+    parent = os.getpid()
 
     def report() -> None:
         if progress is not None:
             progress(sum(done), total)
 
+    def count_here(number: int, ended: int) -> None:
+        done[number] = ended
+        report()
+
+    def count_in_worker(number: int, ended: int) -> None:
+        done[number] = ended
+        stop_with(parent)
+
     if processes == 1 or len(tasks) == 1:
-
-        def count(number: int, ended: int) -> None:
-            done[number] = ended
-            report()
-
-        records = [_run(task, count) for task in tasks]
+        records = [_run(task, count_here) for task in tasks]
         report()
         return records
-    global _tasks, _done
-    _tasks, _done = tasks, done
-    try:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(min(processes, len(tasks)), context, _as_worker) as pool:
-            try:
-                return _collect(pool, len(tasks), report)
-            except BrokenProcessPool:
-                message = "a worker process was killed, perhaps for memory (use fewer --jobs)"
-                raise OutputError(message) from None
-            except BaseException:
-                # Leave no worker behind when a run fails or this process is asked to stop.
-                pool.shutdown(wait=False, cancel_futures=True)
-                for worker in multiprocessing.active_children():
-                    worker.kill()
-                raise
-    finally:
-        _tasks, _done = [], None
-
-
-def _collect(pool: ProcessPoolExecutor, tasks: int, report: Callable[[], None]) -> list[RunRecord]:
-    futures = [pool.submit(_run_numbered, number) for number in range(tasks)]
-    waiting: set[Future[RunRecord]] = set(futures)
-    while waiting:
-        finished, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-        for future in finished:
-            future.result()
-        report()
-    return [future.result() for future in futures]
-
-
-def _as_worker() -> None:
-    """Only the parent answers to signals; it ends its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
-_tasks: list[_Task] = []
-_done: Any = None
-"""What forked workers inherit: pickling a trace for each would cost more than a run."""
-
-
-def _run_numbered(number: int) -> RunRecord:
-    def count(task: int, ended: int) -> None:
-        _done[task] = ended
-
-    return _run(_tasks[number], count)
+    return call_forked(
+        lambda number: _run(tasks[number], count_in_worker), len(tasks), processes, tick=report
+    )
 
 
 def _run(task: _Task, count: Callable[[int, int], None]) -> RunRecord:
