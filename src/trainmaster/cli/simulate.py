@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,9 +107,6 @@ def simulate(
     )
     seeds = _numbers(seed, "--seed", 0)
     with ExitStack() as stack:
-        # What a user's policy prints must not get between the lines of our output; workers inherit this.
-        # It comes before the bar, which puts stdout back as it found it.
-        stack.enter_context(redirect_stdout(sys.stderr))
         logs = Path(stack.enter_context(_event_folder())) if events else None
         update = stack.enter_context(progress_bar("simulating"))
         result = run(
