@@ -39,6 +39,7 @@ def check(path: Path, format: str, strict: bool = False) -> None:
     except InputError as error:
         text = str(error)
         assert text and "\n" not in text
+        assert "the reader" not in text  # it would be a fault of ours
         assert error.file is not None
     else:
         assert_counts_add_up(trace)
