@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -63,8 +62,7 @@ def contents(folder: Path) -> dict[str, str]:
     summary = json.loads(texts["summary.json"])
     for entry in summary["runs"]:
         for name in MEASURED:
-            cell = rf'<td data-value="{re.escape(str(entry[name]))}".*?</td>'
-            texts["report.html"] = re.sub(cell, "<td>measured</td>", texts["report.html"])
+            assert entry[name] > 0
             entry[name] = None
     texts["summary.json"] = json.dumps(summary)
     return texts
@@ -93,7 +91,7 @@ def test_the_files_say_something(files: dict[str, str]) -> None:
     assert len(runs) == len(POLICIES.split(","))
     assert sum(run["preemptions"] > 0 for run in runs) >= 5, "a loaded cluster"
     assert len({run["mean_jct_s"] for run in runs}) == len(runs), "the policies differ"
-    assert files["report.html"].count("<td>measured</td>") >= len(runs)
+    assert all(f'<th scope="row">{policy}' in files["report.html"] for policy in POLICIES.split(","))
     assert files["events.jsonl"].count("\n") > 1_000
 
 

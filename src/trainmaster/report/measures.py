@@ -1,6 +1,7 @@
 """The measures of a run: how each is called, printed and judged.
 
-The terminal table, the HTML table and the list of definitions all come from here.
+The terminal table, the HTML table and the list of definitions all come from here. What was
+measured about the computing itself differs from call to call and stays in summary.json.
 """
 
 from __future__ import annotations
@@ -42,10 +43,6 @@ class Measure:
 
 def _gpu_hours(seconds: float) -> str:
     return f"{text.count(seconds / 3600)} GPU-h"
-
-
-def _milliseconds(value: float) -> str:
-    return f"{value:.3g} ms"
 
 
 def _ratio(value: float) -> str:
@@ -220,23 +217,6 @@ MEASURES: tuple[Measure, ...] = (
         NO_FAIRNESS,
     ),
     Measure("jain", "Jain index", _ratio, "higher", "Evenness over tenants; 1 = all alike.", NO_FAIRNESS),
-    Measure(
-        "decision_ms_mean",
-        "decision",
-        _milliseconds,
-        "lower",
-        "Mean computing time of one scheduling decision.",
-        NOT_MEASURED,
-    ),
-    Measure(
-        "decision_ms_p99",
-        "decision p99",
-        _milliseconds,
-        "lower",
-        "99 decisions in 100 took less computing time.",
-        NOT_MEASURED,
-    ),
-    Measure("cpu_s", "CPU time", text.duration, "lower", "Computing time of the whole replay.", NOT_MEASURED),
 )
 
 BY_FIGURE = {measure.figure: measure for measure in MEASURES}

@@ -394,3 +394,21 @@ def test_text_contrast_is_aa_in_light_and_dark(page: Page) -> None:
         assert contrast(theme["ink"], theme["panel"]) >= 4.5
         for name in (f"t{i}" for i in range(8)):
             assert contrast(theme[name], theme["lane"]) >= 1.9, name
+
+
+def test_how_long_the_computing_took_changes_nothing(copied: Copied, tmp_path: Path) -> None:
+    """Equal input and seed give an equal page, on any machine."""
+    pages = []
+    for factor in (1, 3):
+        folder = copied()
+
+        def slow(document: Any, factor: int = factor) -> None:
+            for entry in document["runs"]:
+                for name in ("cpu_s", "wall_s", "decision_ms_mean", "decision_ms_p99"):
+                    entry[name] *= factor
+                entry["peak_rss_mib"] = 100.0 * factor
+
+        edit_json(folder / "summary.json", slow)
+        write_report(folder, tmp_path / "report.html")
+        pages.append((tmp_path / "report.html").read_bytes())
+    assert pages[0] == pages[1]
