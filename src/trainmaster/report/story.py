@@ -112,7 +112,12 @@ def headline(comparison: Comparison) -> str:
     if alike(comparison):
         return f"All {len(comparison.runs)} policies finish the average job in about {duration(best)}{where}"
     if winner is baseline:
-        return f"{does}; no other policy does it sooner"
+        rival = comparison.runs[1]
+        second = rival["mean_jct_s"]
+        if second is None:
+            return f"{does}; no job finishes under any other policy"
+        place = "" if len(comparison.runs) == 2 else ", the second best"
+        return f"{does}, {_fast(best, second, rival.policy)}{place}"
     if reference is None:
         return does
     fast = f"{does}, {_fast(best, reference, baseline.policy)}"

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainmaster.report import load_records, spread, story, sweep
+from trainmaster.report import load_records, sections, spread, story, sweep
 from trainmaster.report.charts import Trend
 from trainmaster.report.jobs import Jobs
 from trainmaster.report.measures import BY_FIGURE, judge, present
 from trainmaster.report.parts import colours_of, numbers, ranking
-from trainmaster.report.records import Records, Run, RunKey, Trace, as_run
+from trainmaster.report.records import Buckets, Records, Run, RunKey, Series, Trace, as_run
 
 HOUR = 3600.0
 
@@ -84,7 +84,19 @@ def test_only_runs_on_the_first_cluster_and_seed_are_compared() -> None:
         ),
         (
             [run("fifo", HOUR), run("sjf", 2 * HOUR)],
-            "fifo finishes the average job in 1 h; no other policy does it sooner",
+            "fifo finishes the average job in 1 h, 2.0 times as fast as sjf",
+        ),
+        (
+            [run("fifo", HOUR), run("las", 3 * HOUR), run("sjf", 1.1 * HOUR), run("none", None)],
+            "fifo finishes the average job in 1 h, in 9 % less time than sjf, the second best",
+        ),
+        (
+            [run("fifo", HOUR), run("las", 3 * HOUR), run("sjf", HOUR)],
+            "fifo finishes the average job in 1 h, as soon as sjf, the second best",
+        ),
+        (
+            [run("fifo", HOUR), run("sjf", None)],
+            "fifo finishes the average job in 1 h; no job finishes under any other policy",
         ),
         ([run("fifo", HOUR), run("sjf", 1.001 * HOUR)], "All 2 policies finish the average job in about 1 h"),
         (
@@ -337,3 +349,39 @@ def test_the_median_of_the_chart_is_the_one_of_the_table(folder: Path) -> None:
 
 def test_keys_name_runs() -> None:
     assert run("fifo", 1, nodes=3, seed=2).key == RunKey("fifo", 3, 2)
+
+
+def test_the_table_over_time_says_over_what_it_averages() -> None:
+    """Means and maxima are those of buckets, which are as wide as each run needs."""
+    runs = [run("fifo", 2 * HOUR), run("srtf", HOUR)]
+    widths = {runs[0].key: 2 * HOUR, runs[1].key: HOUR / 2}
+    series = {
+        key: Series(key, Buckets(0.0, width, (2.0, 4.0), (1.0, 1.0), (0.0, 8.0), (0.0, 16.0)), None)
+        for key, width in widths.items()
+    }
+    own = records(runs, series=series)
+    comparison = story.compare(own)
+    found = sections.timeline(own, comparison, colours_of(comparison, runs))
+    assert found is not None
+    shown = {row[0].shown: [cell.shown for cell in row[1:]] for row in found.table.rows}
+    assert [name for name, _ in found.table.headings][-1] == "averaged over"
+    assert shown == {"srtf": ["3", "4", "8", "16", "30 m"], "fifo": ["3", "4", "8", "16", "2 h"]}
+
+
+def test_the_table_of_a_sweep_counts_the_seeds_it_averages_over() -> None:
+    runs = [
+        *(run("fifo", mean * HOUR, seed=seed, p99_jct_s=9 * HOUR) for seed, mean in enumerate((1, 2, 6))),
+        run("fifo", HOUR, nodes=16, p99_jct_s=5 * HOUR),
+    ]
+    comparison = compared(*runs)
+    found = sweep.sweep(records(runs), comparison, colours_of(comparison, runs))
+    assert found is not None
+    assert [name for name, _ in found.table.headings] == [
+        *("policy", "nodes", "runs"),
+        *("mean JCT", "mean JCT, lowest", "mean JCT, highest"),
+        *("p99 JCT", "p99 JCT, lowest", "p99 JCT, highest"),
+    ]
+    assert [[cell.shown for cell in row] for row in found.table.rows] == [
+        ["fifo", "8", "3", "3 h", "1 h", "6 h", "9 h", "9 h", "9 h"],
+        ["fifo", "16", "1", "1 h", "1 h", "1 h", "5 h", "5 h", "5 h"],
+    ]
