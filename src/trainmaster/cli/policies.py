@@ -33,12 +33,12 @@ def policies(
 
 
 def _describe(name: str) -> dict[str, Any]:
-    from trainmaster.policies.registry import create
+    from trainmaster.policies.registry import create, title_of
 
     policy = create(name)
     found = type(policy)
     return {
-        "name": name,
+        "name": title_of(name),
         "summary": (found.__doc__ or "").strip().partition("\n")[0],
         "parts": {
             "ordering": type(policy.ordering).__name__,

@@ -94,8 +94,9 @@ def split(specifications: str) -> list[str]:
     if not all(parts):
         raise InputError(f"an empty policy name in {specifications!r}", mend="separate names by one comma")
     for first, second in pairwise(parts):
-        if first not in BUILT_IN and ".py" not in first and ".py" in second and first not in names():
-            mend = f"{nearest(first, names())}; or rename the file: a comma separates policies"
+        name = title_of(first)
+        if name not in BUILT_IN and not split_file(name) and ".py" in second and name not in names():
+            mend = f"{nearest(name, names())}; or rename the file: a comma separates policies"
             raise InputError(f"unknown policy {first!r} before {second!r}", mend=mend)
     return parts
 

@@ -253,6 +253,7 @@ class TestOwnFiles:
         assert (code, json.loads(out)["jobs"], err) == (0, 2, "loading\nreading\n")
         code, out, err = call("trace", "convert", "week.csv", "new.csv", "--format", "reader.py", "--json")
         assert (code, json.loads(out)["jobs"], err) == (0, 2, "loading\nreading\n")
+        assert "--set fifo.KNOB=VALUE" in call("policies", "fifo(backfill=easy)")[2]
         code, out, err = call("policies", "policy.py", "--json")
         assert (code, json.loads(out)["name"], err) == (0, "policy.py", "loading\nmaking\n")
 

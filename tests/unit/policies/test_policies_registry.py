@@ -263,7 +263,8 @@ class TestFiles:
             split("fifo,my,mine.py(size=3),las")
         assert str(caught.value).startswith("unknown policy 'my' before 'mine.py(size=3)' (")
         assert str(caught.value).endswith("or rename the file: a comma separates policies)")
-        assert split("fifo,mine.py,other.py") == ["fifo", "mine.py", "other.py"]
+        for text in ("fifo,mine.py,other.py", "las(queues=3),a.py:B(x=1),c.py", " fifo , mine.py , drf "):
+            assert len(split(text)) == 3
 
     def test_control_characters_in_a_name(self, tmp_path: Path) -> None:
         path = self.write(tmp_path, MINE, "mi\x1bne.py")

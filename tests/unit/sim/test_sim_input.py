@@ -52,7 +52,7 @@ class TestFailures:
         assert self.read(tmp_path, text) == [(5 * SECOND, NodeDown(0))]
 
     def test_a_node_may_fail_again_and_come_up_at_once(self, tmp_path: Path) -> None:
-        text = "time_s,node,event\n4,0,down\n4,0,up\n1,0,down\n2,0,up\n"
+        text = "time_s,node,event\n4,0,up\n4,0,down\n1,0,down\n2,0,up\n"
         assert [at for at, _ in self.read(tmp_path, text)] == [4 * SECOND, 4 * SECOND, SECOND, 2 * SECOND]
 
     def test_no_failures_is_fine(self, tmp_path: Path) -> None:

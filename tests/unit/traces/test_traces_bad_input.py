@@ -209,6 +209,12 @@ def test_a_line_break_in_a_field_costs_one_row(write) -> None:
     )
 
 
+@pytest.mark.parametrize(("lines", "reason"), [(100, "line_break"), (101, "quote_open")])
+def test_a_quoted_field_is_looked_for_over_a_hundred_lines(write, lines: int, reason: str) -> None:
+    path = write(f'{GOOD}"{"x" * 9}' + "\nc,6,1,1" * (lines - 1) + '\n",1,1,1\n')
+    assert reason in load_trace(path).dropped
+
+
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_a_very_long_field_costs_one_row(write, quote: str) -> None:
     long = f"{quote}{'x' * 131_073}{quote}"
