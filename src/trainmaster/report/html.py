@@ -103,5 +103,5 @@ def _context(records: Records) -> Mapping[str, Any]:
         "extra": [(title, panels) for title, panels in extra if panels],
         "numbers": numbers(records.runs, measures),
         "measures": measures,
-        "command": story.reproduce(records),
+        "command": story.folded(story.reproduce(records)),
     }

@@ -310,6 +310,28 @@ def reproduce(records: Records) -> str:
     return " ".join([*words, "--out DIR"])
 
 
+def folded(command: str) -> str:
+    """A command line with each option on a line of its own, to be read and pasted.
+
+    >>> print(folded("trainmaster simulate x.csv --policy 'fifo,las(queues=3)' --strict"))
+    trainmaster simulate x.csv \\
+      --policy 'fifo,las(queues=3)' \\
+      --strict
+    """
+    import shlex
+
+    try:
+        words = shlex.split(command)
+    except ValueError:  # not as the shell would write it; shown as it is
+        return command
+    lines: list[list[str]] = [[]]
+    for word in words:
+        if word.startswith("--"):
+            lines.append([])
+        lines[-1].append(shlex.quote(word))
+    return " \\\n  ".join(" ".join(line) for line in lines if line)
+
+
 def _quoted(word: str) -> str:
     import shlex
 

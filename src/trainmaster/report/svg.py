@@ -149,6 +149,8 @@ _STEPS = (
     + [_H * h for h in (1, 2, 3, 6, 12)]
     + [_D * d for d in (1, 2, 5, 7, 10, 14, 20, 30, 50, 100, 200, 500, 1000)]
 )
+_PRINTED = ((1.0, _H), (_M, _D), (_H, 100 * _D))
+"""(unit that `text.duration` rounds to, until)."""
 _DECADES = (
     [1.0, _M, _H, _D, 100 * _D],
     [1.0, 10.0, _M, 10 * _M, _H, 5 * _H, _D, 10 * _D, 100 * _D, 1000 * _D],
@@ -188,7 +190,10 @@ def time_ticks(low: float, high: float, most: int, log: bool = False) -> list[fl
         return max(fitting, key=len) if fitting else inside[0]
     if high <= low:
         return [low]
-    step = next((step for step in _STEPS if step * most >= high - low), None)
+    # No finer than the labels, which have two units: else neighbours would read the same.
+    finest = next((unit for unit, until in _PRINTED if high < until), _D)
+    step = next((step for step in _STEPS if step >= finest and step * most >= high - low), None)
     if step is None:
         return [tick for tick in number_ticks(low, high, most) if low <= tick <= high]
-    return [step * i for i in range(math.ceil(low / step), math.floor(high / step + 1e-9) + 1)]
+    ticks = [step * i for i in range(math.ceil(low / step), math.floor(high / step + 1e-9) + 1)]
+    return ticks or [low]

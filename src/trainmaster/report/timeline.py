@@ -46,8 +46,10 @@ def panel(
         words(left, use_top - 8, "GPUs in use", class_="axis"),
         words(left, queue_top - 8, f"jobs waiting: {step}at most {count(peak)}", class_="axis"),
     ]
+    # Lines upright leave the space between the panels to the words there.
+    panels = ((use_top, use_bottom), (queue_top, queue_bottom))
     for tick in x.ticks(time_ticks, 62):
-        marks.append(line(x(tick), use_top, x(tick), queue_bottom, class_="grid"))
+        marks += [line(x(tick), top, x(tick), bottom, class_="grid") for top, bottom in panels]
         marks.append(
             words(x(tick), queue_bottom + 16, unbroken(duration(tick)), text_anchor="middle", class_="tick")
         )
@@ -58,7 +60,8 @@ def panel(
     marks.append(_area(x, use, edges, used, colour))
     marks.append(_area(x, queue, edges, waiting, colour))
     if 0 < last_arrival_s < until_s:
-        marks.append(line(x(last_arrival_s), use_top - 4, x(last_arrival_s), queue_bottom, class_="mark"))
+        at = x(last_arrival_s)
+        marks += [line(at, top, at, bottom, class_="mark") for top, bottom in panels]
     return drawing(name, width, queue_bottom + 26, title, *marks)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from trainmaster.report import charts
 from trainmaster.report.labels import Box, around_points, spread
 from trainmaster.report.records import Buckets
 from trainmaster.report.svg import Scale, element, number_ticks, stairs, text_width, time_ticks, words
+from trainmaster.report.text import duration
 from trainmaster.report.timeline import coarse, panel
 
 COLOURS = {"fifo": "cb", "srtf": "c0", "las": "c1"}
@@ -34,6 +36,14 @@ def test_time_ticks_are_few_inside_and_rising(low: float, span: float, most: int
     assert all(low <= tick <= low + span * (1 + 1e-9) for tick in ticks)
     assert ticks == sorted(set(ticks))
     assert len(ticks) <= most + 1 or log
+
+
+@example(3 * 86_400 - 1200.0, 3300.0, 4)
+@given(st.floats(0, 1e8), st.floats(1.0, 1e8), st.integers(2, 12))
+def test_time_ticks_read_unlike(low: float, span: float, most: int) -> None:
+    ticks = time_ticks(low, low + span, most)
+    assert ticks
+    assert len({duration(tick) for tick in ticks}) == len(ticks)
 
 
 def test_time_ticks_look_round() -> None:
@@ -106,6 +116,18 @@ def test_the_longest_queue_is_the_drawn_mean() -> None:
     drawing = panel("e", "fifo", buckets, **room, last_arrival_s=100.0, width=317.0)  # type: ignore[arg-type]
     assert ">jobs waiting: 1 h means, at most 50</text>" in drawing
     assert 44 + text_width("jobs waiting: 12 h means, at most 1,234") < 317
+
+
+def test_no_line_runs_through_the_words_between_the_panels() -> None:
+    levels = (1.0, 2.0)
+    room = {"colour": "cb", "capacity": 8.0, "longest_queue": 2.0, "until_s": 7200.0}
+    buckets = Buckets(0.0, 3600.0, levels, levels, levels, levels)
+    drawing = panel("e", "fifo", buckets, **room, last_arrival_s=3000.0, width=317.0)  # type: ignore[arg-type]
+    lines: list[str] = re.findall(r"<line [^>]*>", drawing)
+    ends = [[float(re.search(rf' {name}="([^"]+)"', tag)[1]) for name in ("y1", "y2")] for tag in lines]  # type: ignore[index]
+    (label,) = [float(y) for y in re.findall(r'y="([^"]+)"[^>]*>jobs waiting', drawing)]
+    assert sum('class="mark"' in tag for tag in lines) == 2
+    assert not any(low < label < high for low, high in ends)
 
 
 def drawings(width: float) -> list[str]:

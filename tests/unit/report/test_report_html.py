@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -207,13 +208,19 @@ def test_a_sweep_names_the_cluster_of_its_figures(variants: dict[str, Page]) -> 
     assert "Which policy wins, and at what price" in variants["four"].text()
 
 
-def test_a_recorded_command_is_shown_as_it_is(copied: Copied, tmp_path: Path) -> None:
+def test_a_recorded_command_is_shown_one_option_a_line(copied: Copied, tmp_path: Path) -> None:
     folder = copied()
     command = "trainmaster simulate 'a&b <c>.csv' --nodes 4 --policy fifo,srtf"
     assert "must be added" in page_of(folder, tmp_path).text()
     edit_json(folder / "summary.json", lambda document: document.update(command=command))
     page = page_of(folder, tmp_path)
-    assert ("code", command) in [(tag, data) for tag, data in page.texts if tag == "code"]
+    (shown,) = [data for tag, data in page.texts if tag == "code"]
+    assert shown.splitlines() == [
+        "trainmaster simulate 'a&b <c>.csv' \\",
+        "  --nodes 4 \\",
+        "  --policy fifo,srtf",
+    ]
+    assert shlex.split(shown.replace("\\\n", "")) == shlex.split(command), "it can be pasted"
     assert "&lt;c&gt;.csv" in page.source and "<c>" not in page.source
     assert "must be added" not in page.text()
 

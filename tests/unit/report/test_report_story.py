@@ -218,6 +218,7 @@ def test_a_command_that_reproduces() -> None:
         "--gpus-per-node 8 --seed 0 --out DIR"
     )
     assert story.reproduce(records(runs, command="trainmaster simulate x")) == "trainmaster simulate x"
+    assert story.folded("trainmaster simulate 'x") == "trainmaster simulate 'x", "not for a shell: left alone"
 
 
 def test_load_and_unfinished() -> None:
