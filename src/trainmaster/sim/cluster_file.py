@@ -14,7 +14,7 @@ tenants:               # entitlement; 1 where nothing is said
 from __future__ import annotations
 
 from pathlib import Path
-from reprlib import Repr
+from reprlib import repr as shown
 from typing import Any
 
 from trainmaster.model.cluster import MAX_NODES, Cluster, Node
@@ -59,7 +59,7 @@ def _parse(path: Path) -> Any:
             for key, _ in node.value:
                 if isinstance(key, yaml.ScalarNode):
                     if key.value in seen:
-                        problem = f"key {_shown(key.value)} stands twice"
+                        problem = f"key {shown(key.value)} stands twice"
                         raise yaml.constructor.ConstructorError(problem=problem, problem_mark=key.start_mark)
                     seen.add(key.value)
             return super().construct_mapping(node, deep)
@@ -85,27 +85,18 @@ def _line(message: object) -> str:
     return " ".join(str(message).split())[:200]
 
 
-def _shown(value: object) -> str:
-    """A value for a message: in short, for YAML can refer to itself."""
-    short = Repr()
-    short.maxstring = short.maxother = 60
-    return short.repr(value)
-
-
 def _check_keys(found: dict[Any, Any], known: tuple[str, ...], where: str | None, path: str | Path) -> None:
     for key in found:
         if key not in known:
             raise InputError(
-                f"unknown key {_shown(key)}", file=path, column=where, mend=nearest(_shown(key), known)
+                f"unknown key {shown(key)}", file=path, column=where, mend=nearest(shown(key), known)
             )
 
 
 def _nodes(entry: object, number: int, first: int, path: str | Path) -> list[Node]:
     where = f"nodes[{number}]"
     if not isinstance(entry, dict):
-        raise InputError(
-            f"{_shown(entry)} is not a node", file=path, column=where, mend="{count: 4, gpus: 8}"
-        )
+        raise InputError(f"{shown(entry)} is not a node", file=path, column=where, mend="{count: 4, gpus: 8}")
     _check_keys(entry, NODE_KEYS, where, path)
     count = _whole(entry.get("count", 1), "count", where, path)
     gpus = _whole(entry.get("gpus"), "gpus", where, path)
@@ -124,7 +115,7 @@ def _nodes(entry: object, number: int, first: int, path: str | Path) -> list[Nod
 
 def _whole(value: object, key: str, where: str, path: str | Path) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_NODES:
-        message = f"{key} is {_shown(value)}, not a whole number >= 1"
+        message = f"{key} is {shown(value)}, not a whole number >= 1"
         mend = f"at most {MAX_NODES}" if isinstance(value, int) and value > MAX_NODES else None
         raise InputError(message, file=path, column=f"{where}.{key}", mend=mend)
     return value
@@ -134,9 +125,9 @@ def _text(value: object, what: str, column: str, path: str | Path) -> str:
     """A name as it was written: YAML makes numbers and truth values of some names."""
     if not isinstance(value, str):
         mend = "write it in quotes" if isinstance(value, int | float) else "give one name"
-        raise InputError(f"{what} is {_shown(value)}, not text", file=path, column=column, mend=mend)
+        raise InputError(f"{what} is {shown(value)}, not text", file=path, column=column, mend=mend)
     if not is_clean(value):
-        raise InputError(f"{what} {_shown(value)} has a control character in it", file=path, column=column)
+        raise InputError(f"{what} {shown(value)} has a control character in it", file=path, column=column)
     return value
 
 
@@ -152,7 +143,7 @@ def _weights(tenants: object, path: str | Path) -> dict[str, float]:
         name = _text(name, "a tenant's name", "tenants", path)
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
         if not number or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
-            message = f"weight {_shown(weight)} is not a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
+            message = f"weight {shown(weight)} is not a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
             raise InputError(message, file=path, column=f"tenants.{name}")
         weights[name] = float(weight)
     return weights

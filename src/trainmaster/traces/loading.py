@@ -62,9 +62,7 @@ def read_trace(reader: Reader, path: Path, *, strict: bool = False) -> Trace:
         jobs, truths = settle(jobs, truths, problems)
         _number(jobs)
     name = path.name.removesuffix(".gz").rsplit(".", 1)[0] or path.name
-    return Trace(
-        jobs, truths, printable(name), printable(str(path)), reader.name, problems, source.synthetic, origin
-    )
+    return Trace(jobs, truths, printable(name), str(path), reader.name, problems, source.synthetic, origin)
 
 
 @contextmanager

@@ -78,12 +78,12 @@ class Rows:
 
     def _runs_on(self, lines: list[str]) -> bool:
         """Whether the quoted field is still open behind the last line."""
-        reader = csv.reader(lines, delimiter=self._delimiter)
+        reader = csv.reader([*lines, '"\n'], delimiter=self._delimiter)
         try:
-            row = next(reader)
+            next(reader)
         except csv.Error:
             return False
-        return reader.line_num == len(lines) and row[-1].endswith("\n")
+        return reader.line_num > len(lines)
 
     def _is_record(self, lines: list[str]) -> bool:
         """Whether the lines are one record, with quotes only around whole fields."""

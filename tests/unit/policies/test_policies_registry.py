@@ -270,6 +270,11 @@ class TestFiles:
         path = self.write(tmp_path, MINE, "mi\x1bne.py")
         assert error(path).startswith(f"policy {path!r} has a control character in its name")
         assert "\x1b" not in error("fi\x1bfo")
+        path = self.write(
+            tmp_path, MINE.replace('"size", 3, "how large", low=1, high=9', '"word", "x", "text"')
+        )
+        assert create(path, overrides={path: {"word": "y"}}).settings == {"word": "y"}
+        assert "has a control character" in error(path, overrides={path: {"word": "\x1b[2J"}})
         made = type("Mine", (Policy,), {"name": "a\x1b[2J"})
         with pytest.raises(InputError, match="has a control character"):
             create(made)

@@ -209,6 +209,11 @@ def test_a_line_break_in_a_field_costs_one_row(write) -> None:
     )
 
 
+def test_a_line_break_at_the_very_end_of_a_row(write) -> None:
+    trace = load_trace(write('job_id,submit_s,duration_s,num_gpus\na,0,10,"1\n"\nb,0,10,1\nc,0,10,"1"\n'))
+    assert ([job.id for job in trace.jobs], trace.dropped) == (["b", "c"], {"line_break": 1})
+
+
 @pytest.mark.parametrize(("lines", "reason"), [(100, "line_break"), (101, "quote_open")])
 def test_a_quoted_field_is_looked_for_over_a_hundred_lines(write, lines: int, reason: str) -> None:
     path = write(f'{GOOD}"{"x" * 9}' + "\nc,6,1,1" * (lines - 1) + '\n",1,1,1\n')
@@ -395,11 +400,18 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, write) -> None:
 
 @pytest.mark.parametrize("mark", ["\x1b[2J", "\x07", "\x7f", "\x9b", "\u202e", "\u2028", "\t"])
 @pytest.mark.parametrize(
-    "row", ["a{}b,0,5,1,x,u,m", "b,0,5,1,x{}y,u,m", "b,0,5,1,x,u{}v,m", "b,0,5,1,x,u,m{}n"]
+    "row",
+    [
+        "a{}b,0,5,1,x,u,m,s",
+        "b,0,5,1,x{}y,u,m,s",
+        "b,0,5,1,x,u{}v,m,s",
+        "b,0,5,1,x,u,m{}n,s",
+        "b,0,5,1,x,u,m,s{}t",
+    ],
 )
 def test_names_have_no_control_characters(write, row: str, mark: str) -> None:
     path = write(
-        f"job_id,submit_s,duration_s,num_gpus,tenant,user,model\n{row.format(mark)}\nc,0,5,1,x,u,m\n"
+        f"job_id,submit_s,duration_s,num_gpus,tenant,user,model,status\n{row.format(mark)}\nc,0,5,1,x,u,m,s\n"
     )
     trace = load_trace(path)
     assert [job.id for job in trace.jobs] == ["c"]
