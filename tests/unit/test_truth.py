@@ -9,6 +9,7 @@ import pytest
 
 import trainmaster as tm
 from trainmaster.cli.simulate import simulate as command
+from trainmaster.model.errors import PolicyError
 from trainmaster.model.job import Job
 from trainmaster.model.ports import JobView, Predictor
 from trainmaster.policies.registry import create, names
@@ -49,7 +50,9 @@ def test_under_other_placements_too(placement: str) -> None:
 
 @pytest.mark.parametrize("predictor", ["oracle", "noisy:0.3"])
 def test_an_oracle_reads_it_and_the_guard_sees_that(predictor: str) -> None:
-    with pytest.raises(AssertionError, match=r"trainmaster\.predict\.predictors reads a true duration"):
+    with pytest.raises(
+        PolicyError, match=r"AssertionError: trainmaster\.predict\.predictors reads a true duration"
+    ):
         guarded("srtf", predictor, EXECUTOR)
     truth = guarded("srtf", predictor, EXECUTOR, "trainmaster.predict.predictors")
     assert truth.reads > len(truth)

@@ -105,8 +105,13 @@ class Engine:
         self.now = now
         self._actions = []
         apply = self._apply
-        for event in events:
-            apply[type(event)](event)
+        try:
+            for event in events:
+                apply[type(event)](event)
+        except (TrainmasterError, OverflowError):
+            raise
+        except Exception as error:  # the policy's ordering raised it, or the predictor
+            raise self._failed_policy(error) from error
         if self._nominated and self.state.vacated:
             self._start_nominated(self._nominated.values())
         self.state.vacated = False
@@ -136,10 +141,8 @@ class Engine:
         speed = self.predictor.speed(job.job, job.allocation)
         self.state.run(job, self.now, speed, self.policy.min_run)
         self._set_timer(job)
-        if self.policy.min_run:
-            self._announce_release(job)
-        elif self.policy.ordering.preemptive and self.now > job.started_at:
-            self._ask = True  # nobody could displace it while it was starting
+        if self.policy.ordering.preemptive and (self.policy.min_run or self.now > job.started_at):
+            self._weakened(job)  # nobody could displace it while it was starting
 
     def _stopped(self, event: Stopped) -> None:
         job = self._known(event.job_id)
@@ -217,6 +220,7 @@ class Engine:
             return
         if job.phase is PENDING:
             self.state.requeue(job, relaxed=True)
+            self._ask = True
         elif job.phase is RUNNING:
             if self._estimates and not self.predictor.exact and job.remaining(self.now) == 0:
                 job.estimate = self.predictor.predict(job.job, job.attained(self.now), self.now)
@@ -224,8 +228,7 @@ class Engine:
             assert job.allocation is not None
             self.state.improve(job.allocation)
             self._set_timer(job)
-            self._announce_release(job)
-        self._ask = True
+            self._weakened(job)
 
     # -- helpers ----------------------------------------------------------------------
 
@@ -260,11 +263,17 @@ class Engine:
         if at is not None and at > self.now:
             self._actions.append(Wake(at, job.job.id, job.version))
 
-    def _announce_release(self, job: JobState) -> None:
-        """Have the policy asked when the job's protection ends, if somebody waits for that."""
+    def _weakened(self, job: JobState) -> None:
+        """Ask the policy about a job that became weaker, as soon as it may be stopped; not if
+        it is no weaker than those who wait."""
         challenge = self._view.release_challenge
-        if challenge is not None and job.running_key > challenge and job.protected_until > self.now:
-            self._wake(job.protected_until)
+        if not self.policy.ordering.preemptive:
+            self._ask = True
+        elif challenge is not None and job.running_key > challenge:
+            if job.protected_until > self.now:
+                self._wake(job.protected_until)
+            else:
+                self._ask = True
 
     def _decide(self) -> None:
         """Ask the policy, now or at the next round."""
@@ -285,7 +294,7 @@ class Engine:
                 raise
             if not isinstance(error, Exception | SystemExit):
                 raise
-            raise PolicyError(f"policy {self.policy.name}: at {now / 1e9} s: {_where(error)}") from error
+            raise self._failed_policy(error) from error
         for job in view.preempted:
             self._actions.append(Stop(job.job.id))
         for job in view.started:
@@ -311,6 +320,9 @@ class Engine:
                 del self._nominated[job.job.id]
                 self.state.ask_start(job, self.now, self.policy.min_run)
                 self._actions.append(Start(job.job.id, allocation))
+
+    def _failed_policy(self, error: BaseException) -> PolicyError:
+        return PolicyError(f"policy {self.policy.name}: at {self.now / 1e9} s: {_where(error)}")
 
     def _wake(self, at: int) -> None:
         if self._wake_at is not None and self._wake_at <= at:

@@ -15,7 +15,7 @@ from trainmaster.core.state import PENDING, RUNNING, JobState, PendingJobs, Stat
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.cluster import Cluster
 from trainmaster.model.errors import PolicyError
-from trainmaster.model.ports import JobView, Predictor
+from trainmaster.model.ports import ANYBODY, JobView, Predictor
 from trainmaster.model.units import GPU
 
 
@@ -58,7 +58,8 @@ class View:
         self.started: list[JobState] = []
         self.preempted: list[JobState] = []
         self.wake_at: int | None = None
-        self.release_challenge: int | None = None
+        # Until the policy says for whom it waits, it waits for anybody.
+        self.release_challenge: int | None = ANYBODY
 
     def begin(self, now: int) -> None:
         """Start an empty plan at `now`."""

@@ -14,6 +14,7 @@ from trainmaster.model.action import Action, Start, Stop
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.event import (
     Cancelled,
+    CheckpointWritten,
     Event,
     Failed,
     Finished,
@@ -21,6 +22,7 @@ from trainmaster.model.event import (
     Started,
     Stopped,
     Submitted,
+    Timer,
 )
 from trainmaster.model.job import Job
 
@@ -96,6 +98,8 @@ class Ledger:
         jobs = self._open
         for event in events:
             kind = type(event)
+            if kind is Timer or kind is CheckpointWritten:
+                continue
             if kind is Submitted:
                 self._submitted(event.job)  # type: ignore[attr-defined]
             elif kind is Started:
@@ -104,8 +108,8 @@ class Ledger:
                     job.began = now
             elif kind is Finished:
                 self._closed(jobs.pop(event.job_id), now, "finished")  # type: ignore[attr-defined]
-            elif isinstance(event, Stopped):
-                self._stopped(event.job_id, now)
+            elif kind is Stopped:
+                self._stopped(event.job_id, now)  # type: ignore[attr-defined]
             elif isinstance(event, Failed):
                 self._closed(jobs.pop(event.job_id), now, "failed")
             elif isinstance(event, Lost):

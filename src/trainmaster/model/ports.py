@@ -19,6 +19,9 @@ from trainmaster.model.job import Job, Request
 TIE_BITS: Final = 32
 """Low bits of a key that hold the tie-break (the job's sequence number)."""
 
+ANYBODY: Final = -1
+"""A challenge below every running key."""
+
 
 class Phase(Enum):
     """Where a job stands. Starting and stopping take time, so they are states."""
@@ -222,7 +225,8 @@ class PlanView(Protocol):
 
     def wake_on_release(self, challenge: int | None) -> None:
         """Ask the policy again whenever a running job with a key above `challenge` loses its
-        protection; None = never. Holds until the next call."""
+        protection or becomes weaker; None = never. Holds until the next call; before the
+        first, any job's does."""
         ...
 
 

@@ -13,7 +13,7 @@ from trainmaster.model.allocation import Allocation
 from trainmaster.model.event import CheckpointWritten, Finished, Lost, Started, Stopped, Timer
 from trainmaster.model.job import Job
 from trainmaster.model.units import to_ns
-from trainmaster.sim.clock import Clock, Ticket
+from trainmaster.sim.clock import ALWAYS, Clock, Ticket
 from trainmaster.sim.options import Costs
 
 NOT_RUNNING = 1 << 62
@@ -73,7 +73,9 @@ class VirtualCluster:
 
     def ended(self, job_id: str) -> None:
         """Forget a job that has finished."""
-        self._processes.pop(job_id, None)
+        process = self._processes.pop(job_id, None)
+        if process is not None:
+            self._clock.call_off(process.ticket)
 
     def stopped(self, job_id: str) -> None:
         """The checkpoint is written and the GPUs are given up."""
@@ -85,14 +87,14 @@ class VirtualCluster:
         """Announce what will come of the actions."""
         for action in actions:
             kind = type(action)
-            if kind is Start:
+            if kind is Wake:
+                self._wake(action)  # type: ignore[arg-type]
+            elif kind is Start:
                 self._start(now, action)  # type: ignore[arg-type]
-            elif isinstance(action, Stop):
-                self._stop(now, action.job_id, self._checkpoint)
-            elif isinstance(action, Kill):
-                self._stop(now, action.job_id, 0)
-            elif isinstance(action, Wake):
-                self._clock.announce(action.at, Timer(action.job_id, action.version))
+            elif kind is Stop:
+                self._stop(now, action.job_id, self._checkpoint)  # type: ignore[attr-defined]
+            elif kind is Kill:
+                self._stop(now, action.job_id, 0)  # type: ignore[attr-defined]
 
     def node_down(self, now: int, node: int) -> Iterator[Lost]:
         """The jobs on a failed node die; work since their last checkpoint is gone."""
@@ -122,6 +124,12 @@ class VirtualCluster:
         self._clock.announce(now + delay, Started(name), ticket)
         time_left = left if process.speed == 1.0 else ceil(left / process.speed)
         self._clock.announce(now + delay + time_left, Finished(name), ticket)
+
+    def _wake(self, action: Wake) -> None:
+        # What the engine wants to know of a running job is of no use once it has stopped.
+        process = self._processes.get(action.job_id) if action.job_id is not None else None
+        ticket = ALWAYS if process is None or process.allocation is None else process.ticket
+        self._clock.announce(action.at, Timer(action.job_id, action.version), ticket)
 
     def _stop(self, now: int, name: str, delay: int) -> None:
         process = self._processes[name]

@@ -175,8 +175,8 @@ def _batch(clock: Clock, executor: VirtualCluster, now: int) -> list[Event]:
             executor.ended(event.job_id)  # type: ignore[attr-defined]
         elif kind is Stopped:
             executor.stopped(event.job_id)  # type: ignore[attr-defined]
-        elif isinstance(event, NodeDown):
-            for lost in executor.node_down(now, event.node):
+        elif kind is NodeDown:
+            for lost in executor.node_down(now, event.node):  # type: ignore[attr-defined]
                 clock.announce(now, lost)
     for job in clock.arrivals(now):
         executor.submitted(job)

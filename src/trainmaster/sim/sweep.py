@@ -187,7 +187,7 @@ def _placed(cluster: Cluster, options: Options) -> Cluster:
 
 def _check_knobs(options: Options, policies: list[Policy]) -> None:
     """Knobs must be meant for a policy that is simulated."""
-    names = [policy.title.partition("(")[0] for policy in policies]
+    names = [title_of(policy.title) for policy in policies]
     for owner, knobs in options.knobs.items():
         if owner == "*":
             known = {knob.name for policy in policies for knob in policy.all_knobs()}

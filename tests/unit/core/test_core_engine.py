@@ -321,6 +321,20 @@ class TestBadPlans:
             "policy told: job new: node n0 has 1 whole GPUs free (devices 0x2), not the 2 asked (devices 0x3)"
         )
 
+    @pytest.mark.parametrize("method", ["pending_key", "running_key", "next_change", "finished"])
+    def test_an_ordering_that_raises_is_named_with_its_line(self, method: str) -> None:
+        def broken(*_: object) -> int:
+            raise KeyError("what\never")
+
+        policy = Told(ordering=Preemptive())
+        setattr(policy.ordering, method, broken)
+        engine = engine_of(policy, 1)
+        with pytest.raises(
+            PolicyError, match=r"^policy told: at 0\.0 s: KeyError: 'what\\never' \(.*line \d"
+        ):
+            run_at_once(engine, policy, [(job("a"), gpus(0, 1))])
+            engine.handle(0, [Finished("a")])
+
     def test_another_number_of_gpus(self) -> None:
         assert self.plan(starts("new", gpus(1, 0b1))).endswith("job new: asks 2 GPUs and was given 1")
 

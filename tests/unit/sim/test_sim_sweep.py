@@ -74,6 +74,20 @@ class TestSweeps:
 
 
 class TestSettings:
+    def test_knobs_of_a_policy_file_whatever_its_path(self, tmp_path: Path) -> None:
+        file = tmp_path / "mine (2)" / "smallest.py"
+        file.parent.mkdir()
+        file.write_text(
+            "from trainmaster.policies.base import Policy\n"
+            "from trainmaster.policies.knobs import Knob\n"
+            "class Smallest(Policy):\n"
+            '    """Mine."""\n'
+            '    name = "smallest"\n'
+            '    knobs = (Knob("size", 1, "how many", low=1),)\n'
+        )
+        found = runs(ONE, [str(file)], options=Options(knobs={str(file): {"size": "3"}}))
+        assert found[0]["knobs"] == {"size": 3}
+
     def test_knobs_by_policy_and_for_all(self) -> None:
         options = Options(knobs={"las": {"queues": "4"}, "*": {"min_run_s": 5, "queues": 3}})
         found = runs(ONE, "las,srtf,fifo,las(queues=6)", options=options)

@@ -12,14 +12,11 @@ from collections.abc import Collection, Sequence
 
 from trainmaster.model.allocation import Allocation, bits
 from trainmaster.model.job import Request
-from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering, PendingClass
+from trainmaster.model.ports import ANYBODY, CapacityView, ClusterView, JobView, Ordering, PendingClass, Phase
 from trainmaster.model.units import GPU
 from trainmaster.policies.parts.placement import Placement
 from trainmaster.policies.parts.queue import Heads, Merged
-from trainmaster.policies.parts.victims import VictimIndex, Victims, allocation_of, may_stop
-
-ANYONE = -1
-"""A challenge below every running key."""
+from trainmaster.policies.parts.victims import VictimIndex, Victims, allocation_of
 
 
 class GreedyWalk:
@@ -31,11 +28,12 @@ class GreedyWalk:
         if not ordering.stable:
             ordering.refresh(view)
         waiting = Merged(view, ordering)
+        view.wake_on_release(None if waiting.key is None else ANYBODY)
         if waiting.key is None:
             return
         running = self._running(view, ordering)
         budget = view.capacity.free_milli + sum(
-            job.job.request.gpus for _, job in running if may_stop(job, now)
+            job.job.request.gpus for _, job in running if _may_stop(job, now)
         )
         starts: list[JobView] = []
         stops: list[JobView] = []
@@ -54,7 +52,7 @@ class GreedyWalk:
         for key, job in running:
             if waiting.key is not None and waiting.key < key:
                 take_waiting(key)
-            if not may_stop(job, now):
+            if not _may_stop(job, now):
                 continue
             if job.job.request.gpus <= budget:
                 budget -= job.job.request.gpus
@@ -67,7 +65,6 @@ class GreedyWalk:
             allocation = placement.find(view.capacity, job.job.request)
             assert allocation is not None
             view.start(job, allocation)
-        self._wake(view)
 
     @staticmethod
     def _running(view: ClusterView, ordering: Ordering) -> Sequence[tuple[int, JobView]]:
@@ -76,10 +73,10 @@ class GreedyWalk:
             return view.running_order
         return sorted((ordering.running_key(job, view.now), job) for job in view.running)
 
-    @staticmethod
-    def _wake(view: ClusterView) -> None:
-        waiting = any(True for _ in view.pending_classes)
-        view.wake_on_release(ANYONE if waiting else None)
+
+def _may_stop(job: JobView, now: int) -> bool:
+    """Whether the job may be asked to give way."""
+    return job.phase is Phase.RUNNING and job.protected_until <= now and job.job.request.preemptible
 
 
 class Evict:
@@ -151,11 +148,12 @@ class Evict:
 
     def _wake(self, view: ClusterView, ordering: Ordering) -> None:
         """Ask again when a weaker job than a blocked one loses its protection."""
-        strongest = None
-        if self._blocked:
-            strongest = ANYONE
-            if ordering.stable:
-                strongest = min(ordering.challenge(job, view.now) for job in self._blocked.values())
+        strongest: int | None = None
+        if not ordering.stable and self._blocked:
+            strongest = ANYBODY
+        elif self._blocked:
+            now, challenge = view.now, ordering.challenge
+            strongest = min([challenge(job, now) for job in self._blocked.values()])
         view.wake_on_release(strongest)
 
     def _still_blocked(

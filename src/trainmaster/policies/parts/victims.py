@@ -41,7 +41,10 @@ class Victims:
         self.free = free
         self.thresholds: list[int] = []
         for key, _, gain in jobs:
-            self.thresholds += (key,) * gain
+            if gain == 1:
+                self.thresholds.append(key)
+            else:
+                self.thresholds += (key,) * gain
 
     def offers(self, gpus: int, challenge: int) -> bool:
         """Whether `gpus` are free here, or held by jobs weaker than `challenge`."""
@@ -115,7 +118,7 @@ class VictimIndex:
         now, stable = view.now, ordering.stable
         jobs: list[tuple[int, JobView, int]] = []
         for job in view.on_node(node):
-            if may_stop(job, now):
+            if job.phase is RUNNING and job.protected_until <= now and job.job.request.preemptible:
                 milli, shares = job.gpus, allocation_of(job).shares
                 if len(shares) > 1:
                     milli = sum(share.milli for share in shares if share.node == node)
@@ -145,11 +148,6 @@ class VictimIndex:
             self._positions.clear()
         self._positions[gpus] = len(log)
         return heap
-
-
-def may_stop(job: JobView, now: int) -> bool:
-    """Whether the job may be asked to give way."""
-    return job.phase is RUNNING and job.protected_until <= now and job.job.request.preemptible
 
 
 def allocation_of(job: JobView) -> Allocation:
