@@ -17,7 +17,8 @@ def main() -> None:
 
     _prepare_streams()
     for name in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, _terminated)
+        if signal.getsignal(name) is not signal.SIG_IGN:  # as nohup leaves it
+            signal.signal(name, _terminated)
     command = typer.main.get_command(build())
     _keep_stdout(command)
     try:
@@ -67,11 +68,6 @@ class Terminated(BaseException):
 
 
 def _terminated(number: int, frame: object) -> None:
-    import multiprocessing
-
-    # Workers first: waiting for them could take as long as their runs.
-    for worker in multiprocessing.active_children():
-        worker.kill()
     raise Terminated(number)
 
 

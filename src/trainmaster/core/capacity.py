@@ -58,7 +58,8 @@ class NodeCapacity:
         self._eligible: dict[tuple[str, ...], int] = {}
         # Devices shared by fractions: (free milli, node, device), and the same by place.
         self._shared: list[tuple[int, int, int]] = []
-        self._held: dict[int, list[int]] = {}
+        # Devices and milli-GPUs of stopping jobs, by node.
+        self._held: dict[int, list[tuple[int, int]]] = {}
 
     def copy(self) -> NodeCapacity:
         """A scratch copy of the planning capacity."""
@@ -168,14 +169,14 @@ class NodeCapacity:
 
     def hold(self, allocation: Allocation) -> None:
         """The job on these devices was asked to stop and still occupies them."""
-        for node, devices, _ in allocation.shares:
-            self._held.setdefault(node, []).append(devices)
+        for node, devices, milli in allocation.shares:
+            self._held.setdefault(node, []).append((devices, milli))
 
     def unhold(self, allocation: Allocation) -> None:
         """The job that was asked to stop no longer occupies these devices."""
-        for node, devices, _ in allocation.shares:
+        for node, devices, milli in allocation.shares:
             held = self._held[node]
-            held.remove(devices)
+            held.remove((devices, milli))
             if not held:
                 del self._held[node]
 
@@ -183,13 +184,14 @@ class NodeCapacity:
         """A job that had begun here is gone."""
 
     def startable(self, allocation: Allocation) -> bool:
-        """Whether no stopping job still occupies one of these devices."""
-        held = self._held
-        if held:
-            for node, devices, _ in allocation.shares:
-                for occupied in held.get(node, ()):
-                    if devices & occupied:
-                        return False
+        """Whether these GPUs, taken before, are not still occupied by stopping jobs. Parts of a
+        device can be used beside a part that is being given up."""
+        if not self._held:
+            return True
+        for node, devices, milli in allocation.shares:
+            beside = self._left(node, devices) if milli < GPU else 0
+            if sum(held for where, held in self._held.get(node, ()) if where & devices) > beside:
+                return False
         return True
 
     def set_up(self, node: int, up: bool) -> None:

@@ -125,6 +125,13 @@ def test_a_killed_worker_is_one_line(call: Call) -> None:
     assert call.left_nothing()
 
 
+def test_a_run_under_nohup_outlives_the_terminal(call: Call) -> None:
+    nohup = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    done = call("-c", nohup + AT_FORK.format(fork=1, number=int(signal.SIGHUP)), policies="fifo,las")
+    assert done.returncode == 0, done.stderr
+    assert (call.folder / "out" / "summary.json").exists()
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_what_a_policy_prints_is_no_output(tmp_path: Path, jobs: str) -> None:
     (tmp_path / "week.csv").write_text(WEEK)

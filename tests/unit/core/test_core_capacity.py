@@ -182,6 +182,18 @@ class TestStoppingJobs:
         capacity.unhold(on(0, 0b1, 500))
         assert capacity.startable(on(0, 0b1))
 
+    @pytest.mark.parametrize(("milli", "room"), [(500, True), (600, False)])
+    def test_a_fraction_starts_beside_one_that_stops(self, milli: int, room: bool) -> None:
+        capacity = nodes(1)
+        old, new = on(0, 0b1, 500), on(0, 0b1, milli)
+        capacity.take(old)
+        capacity.give(old)
+        capacity.hold(old)
+        capacity.take(new)
+        assert capacity.startable(new) is room
+        capacity.unhold(old)
+        assert capacity.startable(new)
+
     def test_a_pool_counts_what_is_really_empty(self) -> None:
         pool = PoolCapacity(Cluster.homogeneous(1, 4).as_pool())
         gang = on(0, 0, 3000)
