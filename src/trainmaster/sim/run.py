@@ -185,12 +185,16 @@ def _batch(clock: Clock, executor: VirtualCluster, now: int) -> list[Event]:
 
 
 def _decision_times(times: array[int]) -> dict[str, float | None]:
-    ordered = sorted(times)
-    if not ordered:
+    if not times:
         return {"decision_ms_mean": None, "decision_ms_p99": None}
+    import numpy as np
+
+    # Millions of them: as Python integers they would be the peak of the memory.
+    spent = np.frombuffer(times, dtype=np.int64)
+    late = int(0.99 * len(spent))
     return {
-        "decision_ms_mean": sum(ordered) / len(ordered) / 1e6,
-        "decision_ms_p99": ordered[int(0.99 * len(ordered))] / 1e6,
+        "decision_ms_mean": float(spent.mean()) / 1e6,
+        "decision_ms_p99": float(np.partition(spent, late)[late]) / 1e6,
     }
 
 
