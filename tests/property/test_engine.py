@@ -61,7 +61,7 @@ class Case:
     def __repr__(self) -> str:
         nodes = [f"{node.gpus}{node.gpu_type}" for node in self.cluster.nodes]
         jobs = [
-            f"{job.id}: {job.request.gpus}m {job.request.gpu_types or ''} "
+            f"{job.id}: {job.request.gpus}m/{job.request.pods} {job.request.gpu_types or ''} "
             f"{self.durations[job.id] // SECOND} s"
             f"{'' if job.request.preemptible else ' fixed'} {job.tenant}{job.priority} {job.declared}"
             for job in self.jobs
@@ -87,7 +87,11 @@ def requests(draw: st.DrawFn, cluster: Cluster) -> Request:
     gpus = draw(st.one_of(whole, whole, whole, st.sampled_from((250, 500, 750, 1500))))
     kinds = sorted({node.gpu_type for node in cluster.nodes} - {""})
     types = draw(st.sampled_from((*((kind,) for kind in kinds), (), ())))
-    return Request(gpus, types, preemptible=draw(st.integers(0, 5)) > 0)
+    pods = draw(st.sampled_from((None, None, 1, 2, 3, 4)))
+    if pods is not None:
+        size = draw(st.sampled_from((500, 1000, 1000, 1500, 2000)))
+        gpus = pods * size
+    return Request(gpus, types, preemptible=draw(st.integers(0, 5)) > 0, pods=pods)
 
 
 @st.composite

@@ -22,9 +22,11 @@ class Request:
         min_gpus: fewest milli-GPUs an elastic job can run with; None = rigid.
         max_gpus: most milli-GPUs an elastic job can use; None = rigid.
         preemptible: whether the scheduler may stop the job and resume it later.
+        pods: number of equal pods that the gang consists of; a pod never spans nodes.
+            None = the placement decides how to split the gang.
 
-    >>> Request(gpus=8000)
-    Request(gpus=8000, gpu_types=(), nodes=None, min_gpus=None, max_gpus=None, preemptible=True)
+    >>> Request(gpus=8000, pods=2).pod
+    4000
     """
 
     gpus: int
@@ -33,6 +35,12 @@ class Request:
     min_gpus: int | None = None
     max_gpus: int | None = None
     preemptible: bool = True
+    pods: int | None = None
+
+    @property
+    def pod(self) -> int:
+        """Milli-GPUs of one pod; of the whole gang where nothing is said of pods."""
+        return self.gpus // self.pods if self.pods else self.gpus
 
 
 @dataclass(frozen=True, slots=True)

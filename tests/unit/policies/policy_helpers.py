@@ -44,7 +44,7 @@ def fates(
     listed, truths = [], []
     in_order = sorted(jobs.items(), key=lambda item: item[1].submit)
     for row, (name, job) in enumerate(in_order):
-        asked = {key: job.more.pop(key) for key in ("preemptible", "gpu_types") if key in job.more}
+        asked = {key: job.more.pop(key) for key in ("preemptible", "gpu_types", "pods") if key in job.more}
         request = Request(round(job.gpus * GPU), **asked)
         listed.append(Job(name, row, to_ns(job.submit), request, **job.more))
         truths.append(Truth(to_ns(job.duration)))

@@ -91,6 +91,30 @@ class TestFewestAndWeakest:
         found = fates("priority(min_run_s=0,ageing_s=1)", jobs, gpus=4)
         assert (found["high"].start, found["old"].start) == (200, 200)
 
+    def test_pods_go_where_the_weakest_jobs_are(self) -> None:
+        jobs = {
+            "a": ask(0, 300, 2),
+            "b": ask(0, 200, 2),
+            "c": ask(0, 900, 2),
+            "d": ask(0, 800, 2),
+            "gang": ask(1, 10, 4, pods=2),
+        }
+        found = fates(SRTF, jobs, nodes=2, gpus=4)
+        assert stopped(found) == ["c", "d"]
+        assert found["gang"].start == 1
+
+    def test_a_pod_is_not_cut_for_the_sake_of_an_eviction(self) -> None:
+        """One GPU could be freed on each node, but no node can be freed for a pod of two (scenario 18)."""
+        jobs = {
+            "a": ask(0, 5, 1),
+            "b": ask(0, 500, 1),
+            "c": ask(0.5, 5, 1),
+            "d": ask(0.5, 300, 1),
+            "gang": ask(1, 20, 2, pods=1),
+        }
+        found = fates(SRTF, jobs, nodes=2, gpus=2)
+        assert (stopped(found), found["gang"].start) == (["b"], 5)
+
 
 class TestOnlyWhenItHelps:
     def test_nobody_is_stopped_for_a_job_that_finds_no_room_even_then(self) -> None:

@@ -233,3 +233,62 @@ def test_what_is_found_is_free_and_as_much_as_asked(
             assert sum(capacity.free_on(node) for node in range(len(sizes))) * 1000 < milli
         elif milli <= capacity.largest_node * 1000 and milli % 1000 == 0 and name == "pack":
             assert all(capacity.free_on(node) * 1000 < milli for node in range(len(sizes)))
+
+
+def gang(
+    capacity: NodeCapacity, pods: int, gpus: float, placement: type[Pack] = Pack
+) -> dict[int, float] | None:
+    """Where a gang of pods goes."""
+    request = Request(round(pods * gpus * 1000), pods=pods)
+    return by_node(placement().find(capacity, request))
+
+
+class TestPods:
+    def test_one_node_if_it_holds_them_all_the_fullest(self) -> None:
+        assert gang(nodes(8, (6, 8), (5, 8)), 3, 2) == {1: 6}
+
+    def test_the_fewest_nodes_and_the_last_pods_on_the_fullest(self) -> None:
+        assert gang(nodes((2, 8), (5, 8), (7, 8), (3, 8)), 5, 1.0) == {1: 5}
+        assert gang(nodes((2, 8), (5, 8), (7, 8), (3, 8)), 9, 1) == {2: 7, 0: 2}
+        assert gang(nodes((4, 8), (4, 8), (2, 8)), 5, 2) == {0: 4, 1: 4, 2: 2}
+
+    def test_a_pod_never_spans_nodes(self) -> None:
+        """12 GPUs are free, and only one pod of four fits anywhere (scenario 2)."""
+        capacity = nodes((6, 8), (2, 8), (2, 8), (2, 8))
+        assert gang(capacity, 3, 4) is None
+        assert gang(capacity, 1, 4) == {0: 4}
+        assert gang(nodes(8, 8), 1, 16) is None
+        assert gang(nodes(8, 8), 2, 8) == {0: 8, 1: 8}
+
+    def test_whole_nodes_stay_free_where_used_ones_hold_as_many(self) -> None:
+        assert gang(nodes(8, (7, 8), 8), 3, 3) == {1: 6, 0: 3}
+
+    def test_parts_of_devices(self) -> None:
+        assert gang(nodes(2, 2), 4, 0.5) == {0: 2}
+        assert gang(nodes(2, 2), 9, 0.5) is None
+        assert gang(nodes(2, 4), 2, 1.5) == {0: 1.5, 1: 1.5}, "each pod on one node, with a device of its own"
+        assert gang(nodes(2, 2), 3, 1.5) is None
+
+    def test_spread_takes_one_pod_more_on_each_in_turn(self) -> None:
+        assert gang(nodes((4, 8), 8, (6, 8)), 4, 2, Spread) == {1: 4, 2: 2, 0: 2}
+        assert gang(nodes(2, 2), 3, 2, Spread) is None
+
+    @given(
+        free=st.lists(st.integers(0, 4), min_size=1, max_size=5),
+        pods=st.integers(1, 6),
+        size=st.sampled_from([0.5, 1, 1.5, 2, 3]),
+        placement=st.sampled_from([Pack, Spread]),
+    )
+    def test_room_is_found_exactly_when_there_is_some(
+        self, free: list[int], pods: int, size: float, placement: type[Pack]
+    ) -> None:
+        capacity = nodes(*[(count, 4) for count in free])
+        found = gang(capacity, pods, size, placement)
+        if size == 0.5:
+            most = sum(2 * count for count in free)
+        else:
+            most = sum(int(count // -(-size // 1)) for count in free)
+        assert (found is not None) == (pods <= most)
+        if found is not None:
+            assert sum(found.values()) == pods * size
+            assert all(gpus <= free[node] and gpus % size == 0 for node, gpus in found.items())

@@ -67,6 +67,8 @@ class Pack:
         if request.gpus > capacity.free_milli:
             return None
         nodes &= capacity.eligible(request)
+        if request.pods is not None:
+            return self._pods(capacity, request.pods, request.pod, nodes)
         whole, fraction = divmod(request.gpus, GPU)
         if fraction:
             return self._with_fraction(capacity, whole, fraction, nodes, relaxed)
@@ -74,16 +76,20 @@ class Pack:
 
     def _whole(self, capacity: CapacityView, gpus: int, nodes: int, relaxed: bool) -> Allocation | None:
         if gpus <= capacity.largest_node:
-            with_free = capacity.with_free
-            for free in range(gpus, capacity.largest_node + 1):
-                candidates = with_free[free] & nodes
-                if candidates:
-                    node = (candidates & -candidates).bit_length() - 1
-                    return self._single(node, lowest_devices(capacity.free[node], gpus), gpus * GPU)
-            found = None
+            found = self._on_one(capacity, gpus, nodes)
         else:
             found = self._several(capacity, gpus, nodes)
         return fill(capacity, gpus, fullest_first(capacity, nodes)) if found is None and relaxed else found
+
+    def _on_one(self, capacity: CapacityView, gpus: int, nodes: int) -> Allocation | None:
+        """On the fullest node that fits."""
+        with_free = capacity.with_free
+        for free in range(gpus, capacity.largest_node + 1):
+            candidates = with_free[free] & nodes
+            if candidates:
+                node = (candidates & -candidates).bit_length() - 1
+                return self._single(node, lowest_devices(capacity.free[node], gpus), gpus * GPU)
+        return None
 
     def _several(self, capacity: CapacityView, gpus: int, nodes: int) -> Allocation | None:
         empty = capacity.whole & nodes
@@ -102,6 +108,64 @@ class Pack:
                 return None
             shares += rest.shares
         return Allocation.of(shares)
+
+    def _pods(self, capacity: CapacityView, pods: int, pod: int, nodes: int) -> Allocation | None:
+        """A gang of pods that fits on one node gets one, the fullest that fits; a larger one the
+        fewest nodes."""
+        whole, fraction = divmod(pod, GPU)
+        if fraction:
+            return self._one_by_one(capacity, pods, whole, fraction, nodes)
+        counts = self._pods_by_node(capacity, pods, whole, nodes)
+        if not counts:
+            return None
+        shares = [
+            Share(node, lowest_devices(capacity.free[node], count * whole), count * pod)
+            for node, count in counts.items()
+        ]
+        return self._single(*shares[0]) if len(shares) == 1 else Allocation.of(shares)
+
+    def _pods_by_node(self, capacity: CapacityView, pods: int, whole: int, nodes: int) -> dict[int, int]:
+        """How many pods go to which node: first the nodes that hold most, of equal ones the
+        fullest; the last pods go to the fullest node that holds them. Empty = no room."""
+        room: dict[int, list[int]] = {}
+        for free in range(whole, capacity.largest_node + 1):
+            room.setdefault(free // whole, []).extend(bits(capacity.with_free[free] & nodes))
+        counts: dict[int, int] = {}
+        for most in sorted(room, reverse=True):
+            for node in room[most]:
+                if pods <= most:
+                    fuller = [room[held][0] for held in range(pods, most) if room.get(held)]
+                    counts[fuller[0] if fuller else node] = pods
+                    return counts
+                counts[node] = most
+                pods -= most
+        return {}
+
+    def _one_by_one(
+        self, capacity: CapacityView, pods: int, whole: int, fraction: int, nodes: int
+    ) -> Allocation | None:
+        """Pods that use a part of a device, each on the fullest node that fits."""
+        trial = capacity.copy()
+        shares: list[Share] = []
+        for _ in range(pods):
+            if whole:
+                # A device of its own for the part: it must be on the node of the others.
+                room = self._on_one(trial, whole + 1, nodes)
+                pod = None if room is None else self._cut(room.shares[0], whole, fraction)
+            else:
+                pod = self._with_fraction(trial, 0, fraction, nodes, False)
+            if pod is None:
+                return None
+            trial.take(pod)
+            shares += pod.shares
+        return merged(shares)
+
+    @staticmethod
+    def _cut(share: Share, whole: int, fraction: int) -> Allocation:
+        """All devices but the last, and a part of that."""
+        devices = lowest_devices(share.devices, whole)
+        rest = share.devices & ~devices
+        return Allocation.of([Share(share.node, devices, whole * GPU), Share(share.node, rest, fraction)])
 
     def _with_fraction(
         self, capacity: CapacityView, whole: int, fraction: int, nodes: int, relaxed: bool
@@ -137,27 +201,60 @@ class Pack:
 
 
 class Spread(Pack):
-    """As many nodes as possible, the emptiest first, one GPU more on each in turn."""
+    """As many nodes as possible, the emptiest first, one GPU (or pod) more on each in turn."""
 
     name = "spread"
 
+    def _pods_by_node(self, capacity: CapacityView, pods: int, whole: int, nodes: int) -> dict[int, int]:
+        room = {node: capacity.free_on(node) // whole for node in emptiest_first(capacity, nodes)}
+        return _in_turn(room, pods)
+
     def _whole(self, capacity: CapacityView, gpus: int, nodes: int, relaxed: bool) -> Allocation | None:
         room = {node: capacity.free_on(node) for node in emptiest_first(capacity, nodes)}
-        if sum(room.values()) < gpus:
+        taken = _in_turn(room, gpus)
+        if not taken:
             return None
-        taken = dict.fromkeys(room, 0)
-        while gpus:
-            for node in room:
-                if gpus and taken[node] < room[node]:
-                    taken[node] += 1
-                    gpus -= 1
         return Allocation.of(
             [
                 Share(node, lowest_devices(capacity.free[node], count), count * GPU)
                 for node, count in taken.items()
-                if count
             ]
         )
+
+
+def merged(shares: list[Share]) -> Allocation:
+    """An allocation of shares that may have devices and nodes in common.
+
+    >>> merged([Share(0, 0b1, 500), Share(0, 0b10, 1000), Share(0, 0b1, 500)]).shares
+    (Share(node=0, devices=3, milli=2000),)
+    """
+    devices: dict[tuple[int, int], int] = {}
+    for node, mask, milli in shares:
+        for device in bits(mask):
+            devices[node, device] = devices.get((node, device), 0) + min(milli, GPU)
+    whole: dict[int, int] = {}
+    parts: list[Share] = []
+    for (node, device), milli in devices.items():
+        if milli == GPU:
+            whole[node] = whole.get(node, 0) | 1 << device
+        else:
+            parts.append(Share(node, 1 << device, milli))
+    return Allocation.of(
+        [*(Share(node, mask, mask.bit_count() * GPU) for node, mask in whole.items()), *parts]
+    )
+
+
+def _in_turn(room: dict[int, int], wanted: int) -> dict[int, int]:
+    """One more for each node in turn, as long as it has room; empty = there is not enough."""
+    if sum(room.values()) < wanted:
+        return {}
+    taken = dict.fromkeys(room, 0)
+    while wanted:
+        for node in room:
+            if wanted and taken[node] < room[node]:
+                taken[node] += 1
+                wanted -= 1
+    return {node: count for node, count in taken.items() if count}
 
 
 def fullest_first(capacity: CapacityView, nodes: int) -> Iterable[int]:

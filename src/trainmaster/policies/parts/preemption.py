@@ -197,23 +197,20 @@ class Evict:
         need, fraction = divmod(request.gpus, GPU)
         if fraction and not (need and capacity.shared_device(fraction, eligible)):
             need += 1
-        if need <= capacity.largest_node:
+        if request.pods is not None:
+            needs = self._pods(view, request, challenge, eligible)
+        elif need <= capacity.largest_node:
             needs = dict.fromkeys(self._index.weakest(need, challenge, eligible, 1), need)
         else:
             needs = self._several(view, need, challenge, eligible)
         if not needs:
             return None, ()
         victims = _needed(capacity, placement, request, self._enough(view, needs, challenge))
-        left: dict[int, int] = {}
         for victim in victims:
             view.preempt(victim)
-            for node, _, milli in allocation_of(victim).shares:
-                left[node] = left.get(node, 0) + milli
         allocation = placement.find(capacity, request)
         assert allocation is not None, "the victims don't make room"
-        for node, _, milli in allocation.shares:
-            left[node] = left.get(node, 0) - milli
-        return allocation, [node for node, milli in left.items() if milli > 0]
+        return allocation, _left_over(victims, allocation)
 
     def _several(self, view: ClusterView, need: int, challenge: int, eligible: int) -> dict[int, int]:
         """Whole nodes and a remainder: GPUs needed by node, or nothing."""
@@ -238,6 +235,25 @@ class Evict:
             if not last:
                 return {}
             needs[last[0]] = rest
+        return needs
+
+    def _pods(self, view: ClusterView, request: Request, challenge: int, eligible: int) -> dict[int, int]:
+        """GPUs needed by node where room for the pods costs the weakest jobs, or nothing."""
+        assert request.pods is not None
+        size = -(-request.pod // GPU)
+        rooms: list[tuple[int, int]] = []
+        for node in bits(eligible):
+            victims = self._index.on(node)
+            for count in range(1, request.pods + 1):
+                weakest = victims.cost(size * count)
+                if weakest is None or weakest <= challenge:
+                    break
+                rooms.append((-weakest, node))
+        if len(rooms) < request.pods:
+            return {}
+        needs: dict[int, int] = {}
+        for _, node in sorted(rooms)[: request.pods]:
+            needs[node] = needs.get(node, 0) + size
         return needs
 
     def _enough(self, view: ClusterView, needs: dict[int, int], challenge: int) -> list[JobView]:
@@ -283,15 +299,31 @@ class Needs:
         parts = self._parts.get(members)
         if parts is None:
             largest = self._largest
-            gpus, fraction = divmod(members.request.gpus, GPU)
-            if fraction or (gpus > largest and (self._uneven or not largest)):
+            request = members.request
+            gpus, fraction = divmod(request.pod, GPU)
+            if fraction or (gpus > largest and not request.pods and (self._uneven or not largest)):
                 parts = (0,)
-            elif gpus <= largest:
+            elif request.pods is not None or gpus <= largest:
                 parts = (gpus,)
             else:
                 parts = (largest, gpus % largest or largest)
             self._parts[members] = parts
         return parts
+
+
+def _left_over(victims: list[JobView], allocation: Allocation) -> list[int]:
+    """Nodes on which the victims give up more GPUs, or other ones, than `allocation` takes."""
+    milli: dict[int, int] = {}
+    devices: dict[int, int] = {}
+    for victim in victims:
+        for share in allocation_of(victim).shares:
+            milli[share.node] = milli.get(share.node, 0) + share.milli
+            devices[share.node] = devices.get(share.node, 0) | share.devices
+    for share in allocation.shares:
+        if share.node in milli:
+            milli[share.node] -= share.milli
+            devices[share.node] &= ~share.devices
+    return [node for node in milli if milli[node] > 0 or devices[node]]
 
 
 def _mask(nodes: list[int]) -> int:

@@ -18,6 +18,9 @@ from trainmaster.model.units import GPU
 
 RUNNING = Phase.RUNNING
 
+NOBODY = 1 << 256
+"""Weaker than every job."""
+
 Entry = tuple[int, int, int]
 """(− threshold, node, version of the node)."""
 
@@ -50,6 +53,14 @@ class Victims:
         """Whether `gpus` are free here, or held by jobs weaker than `challenge`."""
         index = gpus - self.free - 1
         return index < 0 or (index < len(self.thresholds) and self.thresholds[index] > challenge)
+
+    def cost(self, gpus: int) -> int | None:
+        """The key of the strongest job that must go to have `gpus` free; `NOBODY` = none must,
+        None = it can't be done."""
+        index = gpus - self.free - 1
+        if index < 0:
+            return NOBODY
+        return self.thresholds[index] if index < len(self.thresholds) else None
 
 
 class VictimIndex:
@@ -119,13 +130,13 @@ class VictimIndex:
         jobs: list[tuple[int, JobView, int]] = []
         for job in view.on_node(node):
             if job.phase is RUNNING and job.protected_until <= now and job.job.request.preemptible:
-                milli, shares = job.gpus, allocation_of(job).shares
+                gain, shares = job.gpus // GPU, allocation_of(job).shares
                 if len(shares) > 1:
-                    milli = sum(share.milli for share in shares if share.node == node)
+                    gain = sum(share.milli // GPU for share in shares if share.node == node)
                 # Fractions are not stopped for others: freeing one may free no device.
-                if milli >= GPU:
+                if gain:
                     key = job.running_key if stable else ordering.running_key(job, now)
-                    jobs.append((key, job, milli // GPU))
+                    jobs.append((key, job, gain))
         return Victims(jobs, view.capacity.free_on(node))
 
     def _heap(self, gpus: int) -> list[Entry]:
