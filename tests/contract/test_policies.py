@@ -17,7 +17,7 @@ from trainmaster.policies.drf import Drf
 from trainmaster.policies.fifo import Fifo
 from trainmaster.policies.gittins import Gittins
 from trainmaster.policies.las import Las
-from trainmaster.policies.parts.backfill import Greedy
+from trainmaster.policies.parts.backfill import Easy, Greedy
 from trainmaster.policies.parts.ordering import Order, rank
 from trainmaster.policies.priority import Priority
 from trainmaster.policies.registry import BUILT_IN, policy_class
@@ -330,6 +330,33 @@ class SecretlyPreemptive(Bad):
         self.ordering = Srtf().ordering
 
 
+class ReadsEstimates(Order):
+    """By estimated work left, without asking for estimates."""
+
+    def pending_key(self, job: JobView, now: int) -> int:
+        return rank(job.remaining(now), job)
+
+
+class Forgetful(Bad):
+    """Its ordering doesn't say that it reads estimates."""
+
+    def compose(self) -> None:
+        self.ordering = ReadsEstimates()
+
+
+class EasyWithoutEstimates(Bad):
+    """Reserves by expected ends that nobody predicted."""
+
+    def compose(self) -> None:
+        self.walk = Easy()
+
+
+class Misplaced(Forgetful):
+    """Says it on the policy, where nothing reads it."""
+
+    uses_estimates = True
+
+
 BROKEN = [
     (StarvesLargeGangs, "test_finishes_packed", "never finished: job-"),
     (StarvesLargeGangs, "test_a_gang_of_the_whole_cluster_among_small_jobs", "never finished: whole$"),
@@ -358,6 +385,9 @@ BROKEN = [
     (Sourceless, "test_says_what_it_is", "`source` says"),
     (Undocumented, "test_says_what_it_is", "has no docstring"),
     (SecretlyPreemptive, "test_parts_are_complete", "must say `preemptive = True`"),
+    (Forgetful, "test_asks_for_the_estimates_that_it_reads", "set `uses_estimates = True` on the ordering"),
+    (EasyWithoutEstimates, "test_asks_for_the_estimates_that_it_reads", "set `uses_estimates = True` on the"),
+    (Misplaced, "test_parts_are_complete", "set it on ReadsEstimates"),
 ]
 
 

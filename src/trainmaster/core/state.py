@@ -11,11 +11,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from math import ceil
+from typing import NoReturn, cast
 
 from trainmaster.core.capacity import Capacity, capacity_of
 from trainmaster.core.running import RunningOrder
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.cluster import Cluster
+from trainmaster.model.errors import PolicyError
 from trainmaster.model.job import Job, Request
 from trainmaster.model.ports import Estimate, Ordering, Phase
 
@@ -28,7 +30,28 @@ NEVER = -1
 NO_TICKET = 0
 """The ticket of a job that is not queued."""
 
-UNKNOWN = Estimate(0)
+
+class _Unpredicted:
+    """Stands where nobody asked for an estimate; to read it is an error, not a zero.
+
+    An object that raises when it is used costs nothing where estimates are read right.
+    """
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise PolicyError(
+            "an estimate is read (job.estimate, remaining or expected_end), but no job has one: "
+            "set `uses_estimates = True` on the ordering"
+        )
+
+    total = spread = property(_refuse)
+    __iter__ = __getitem__ = __len__ = _refuse
+
+    def __repr__(self) -> str:
+        return "no estimate"
+
+
+UNKNOWN = cast(Estimate, _Unpredicted())
+"""The estimate of a job under an ordering that doesn't declare `uses_estimates`."""
 
 
 class JobState:

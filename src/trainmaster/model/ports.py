@@ -83,7 +83,14 @@ class JobView(Protocol):
     @property
     def allocation(self) -> Allocation | None: ...
     @property
-    def estimate(self) -> Estimate: ...
+    def estimate(self) -> Estimate:
+        """What the predictor says of its run time: `.total` (median, ns) and `.spread`.
+
+        To use it, or what follows from it (`remaining`, `expected_end`), under an ordering
+        that doesn't declare `uses_estimates` raises `PolicyError`.
+        """
+        ...
+
     @property
     def pending_since(self) -> int:
         """When the job last began to wait, ns."""
@@ -302,8 +309,10 @@ class Ordering(Protocol):
     """
 
     preemptive: bool
+    """Whether running jobs give way to waiting ones."""
     stable: bool
     uses_estimates: bool
+    """Whether jobs get estimates; without it, to read one raises `PolicyError`."""
 
     def pending_key(self, job: JobView, now: int) -> int: ...
 

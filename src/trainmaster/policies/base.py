@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from trainmaster.model.errors import PolicyError
 from trainmaster.model.ports import ClusterView, Ordering
 from trainmaster.model.units import LONGEST_S, to_ns
 from trainmaster.policies.knobs import Knob, Value, settings
@@ -53,6 +54,7 @@ class Policy:
 
     Raises:
         InputError: an unknown knob or a bad value.
+        PolicyError: `preemptive`, `stable` or `uses_estimates` is set where nothing reads it.
 
     >>> from trainmaster.policies.fifo import Fifo
     >>> Fifo(backfill="easy").settings
@@ -66,6 +68,7 @@ class Policy:
     """What it doesn't do, or where it departs from its source."""
     knobs: ClassVar[tuple[Knob, ...]] = ()
     preemptive: ClassVar[bool] = False
+    """Whether running jobs may give way; the ordering says so as well."""
 
     def __init__(
         self,
@@ -88,12 +91,27 @@ class Policy:
         if self.preemptive:
             self.walk = GreedyWalk() if placement == "pool" else Evict()
         self.compose()
-        if isinstance(self.walk, GreedyWalk | Evict) and not self.ordering.preemptive:
-            # Nobody gives way under such an order, so there is nothing to look for.
-            self.walk = Greedy()
+        self._refuse_contradictions()
 
     def compose(self) -> None:
         """Name the parts. Called once, with `settings` and the default parts in place."""
+
+    def _refuse_contradictions(self) -> None:
+        """What is declared in the wrong place would be ignored without a word."""
+        order = type(self.ordering).__name__
+        for name in ("uses_estimates", "stable"):
+            if hasattr(self, name):
+                raise PolicyError(f"policy {self.name}: `{name}` is read on the ordering: set it on {order}")
+        if self.ordering.preemptive and not self.preemptive:
+            raise PolicyError(
+                f"policy {self.name}: {order} preempts, so the policy must say `preemptive = True`"
+            )
+        evicts = isinstance(self.walk, GreedyWalk | Evict) and type(self).plan is Policy.plan
+        if evicts and not self.ordering.preemptive:
+            raise PolicyError(
+                f"policy {self.name} says `preemptive = True`, but under {order} nobody gives way: set it "
+                "there too, or let `compose` choose a walk that stops nobody, such as Greedy()"
+            )
 
     @classmethod
     def all_knobs(cls) -> tuple[Knob, ...]:

@@ -284,6 +284,11 @@ class PolicyContract:
             self.play(case, costs=COSTS, predictor=predictor, durations=sealed)
             assert sealed.reads == len(case.jobs)
 
+    def test_asks_for_the_estimates_that_it_reads(self) -> None:
+        """Where the ordering doesn't declare `uses_estimates`, to read one raises `PolicyError`."""
+        for placement in ("pool", "pack"):
+            self.play(Case.busy(24), placement=placement, costs=COSTS, predictor="noisy:0.5")
+
     def test_reads_no_clock_and_no_global_random_generator(self) -> None:
         for placement in ("pool", "pack"):
             with no_hidden_inputs():

@@ -150,17 +150,33 @@ def test_policy_class_from_python(trace: Path) -> None:
         tm.simulate(tm.load_trace(trace), cluster, Mine, seeds=[0, 1])
 
 
-def test_preemptive_policy_whose_order_is_not(trace: Path) -> None:
-    class Meek(tm.Policy):
-        """Says that it preempts, under an order in which nobody gives way."""
-
-        name = "meek"
-        preemptive = True
-
-    cluster = tm.Cluster.homogeneous(1, 8)
-    for placement in ("pool", "pack"):
-        summary = tm.simulate(tm.load_trace(trace), cluster, Meek, placement=placement).summary
-        assert (summary["finished"], summary["preemptions"]) == (4, 0)
+@pytest.mark.parametrize(
+    ("policy_says", "order_says", "message"),
+    [
+        ("preemptive = True", "pass", "under MyOrder nobody gives way: set it there too"),
+        ("pass", "preemptive = True", "MyOrder preempts, so the policy must say `preemptive = True`"),
+        ("uses_estimates = True", "pass", "`uses_estimates` is read on the ordering: set it on MyOrder"),
+        ("stable = False", "pass", "`stable` is read on the ordering: set it on MyOrder"),
+    ],
+)
+def test_what_a_policy_says_in_the_wrong_place_is_refused(
+    capsys: pytest.CaptureFixture[str],
+    trace: Path,
+    tmp_path: Path,
+    policy_says: str,
+    order_says: str,
+    message: str,
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from trainmaster.policies import Policy\n"
+        "from trainmaster.policies.parts.ordering import Order\n"
+        f"class MyOrder(Order):\n    {order_says}\n"
+        f"class Mine(Policy):\n    name = 'mine'\n    {policy_says}\n"
+        "    def compose(self):\n        self.ordering = MyOrder()\n"
+    )
+    code, _, error = call(capsys, "simulate", trace, *SMALL, "--policy", file)
+    assert code == 1 and message in error and len(error.splitlines()) == 1
 
 
 def test_usage_bills_what_was_held(capsys: pytest.CaptureFixture[str], trace: Path, tmp_path: Path) -> None:
