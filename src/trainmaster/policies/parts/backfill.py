@@ -11,6 +11,7 @@ Estimates in Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001.
 from __future__ import annotations
 
 from bisect import bisect_left
+from heapq import heapify, heappop
 from itertools import accumulate
 from typing import Protocol
 
@@ -121,44 +122,63 @@ class Easy(InOrder):
         """See `Walk`."""
         heads = self.heads(view, ordering)
         head = self.start(view, heads, placement)
-        capacity, now = view.capacity, view.now
-        if head is None or not self._candidates(view):
+        if head is None:
             return
-        shadow, later = reservation(view, head, heads.members.relaxed, placement)
-        for job, relaxed in self._in_order(view, head):
-            request = job.job.request
-            if not capacity.free_milli:
-                return
-            if request.gpus > capacity.free_milli:
-                continue
-            if job.expected_end(now) <= shadow:
-                allocation = placement.find(capacity, request, relaxed=relaxed)
-                if allocation is not None:
-                    view.start(job, allocation)
-                continue
-            both = find_in_both(capacity, later, job, relaxed, placement)
-            if both is not None:
-                view.start(job, both[0])
-                later.take(both[1])
+        blocked = heads.members
+        jobs = self._with_room(view, placement, head)
+        if jobs:
+            shadow, later = reservation(view, head, blocked.relaxed, placement)
+            self._backfill(view, placement, jobs, shadow, later)
 
     @staticmethod
-    def _candidates(view: ClusterView) -> bool:
-        free = view.capacity.free_milli
-        return free > 0 and any(members.request.gpus <= free for members in view.pending_classes)
-
-    @staticmethod
-    def _in_order(view: ClusterView, head: JobView) -> list[tuple[JobView, bool]]:
-        """(job, whether it is relaxed)."""
-        free = view.capacity.free_milli
+    def _with_room(
+        view: ClusterView, placement: Placement, head: JobView
+    ) -> list[tuple[int, JobView, PendingClass]]:
+        """Jobs for which there is room now, by key, with their classes."""
+        capacity = view.capacity
         jobs = [
-            (job, members.relaxed)
+            (job.pending_key, job, members)
             for members in view.pending_classes
-            if members.request.gpus <= free
+            if placement.find(capacity, members.request, relaxed=members.relaxed) is not None
             for job in members.ordered()
             if job is not head
         ]
-        jobs.sort(key=lambda entry: entry[0].pending_key)
+        jobs.sort(key=_first)
         return jobs
+
+    @staticmethod
+    def _backfill(
+        view: ClusterView,
+        placement: Placement,
+        jobs: list[tuple[int, JobView, PendingClass]],
+        shadow: int,
+        later: CapacityView,
+    ) -> None:
+        """Start those that end before the reservation, or leave room for it."""
+        capacity, now = view.capacity, view.now
+        # Room only shrinks in here: what one job of a class doesn't find none of them finds.
+        no_room: set[PendingClass] = set()
+        none_besides: set[PendingClass] = set()
+        for _, job, members in jobs:
+            if members in no_room:
+                continue
+            if job.expected_end(now) <= shadow:
+                allocation = placement.find(capacity, members.request, relaxed=members.relaxed)
+                if allocation is None:
+                    no_room.add(members)
+                else:
+                    view.start(job, allocation)
+            elif members not in none_besides:
+                both = find_in_both(capacity, later, job, members.relaxed, placement)
+                if both is None:
+                    none_besides.add(members)
+                else:
+                    view.start(job, both[0])
+                    later.take(both[1])
+
+
+def _first(entry: tuple[int, JobView, PendingClass]) -> int:
+    return entry[0]
 
 
 class Conservative:
@@ -266,15 +286,15 @@ def reservation(
     then besides it."""
     later = view.capacity.copy()
     now = view.now
-    ends = sorted(
-        ((job.expected_end(now), job.job.sequence, job.allocation) for job in view.holders),
-        key=lambda end: end[:2],
-    )
+    # A heap, since the first few ends are often enough.
+    ends = [(job.expected_end(now), job.job.sequence, job.allocation) for job in view.holders]
+    heapify(ends)
     request = head.job.request
-    for index, (at, _, allocation) in enumerate(ends):
+    while ends:
+        at, _, allocation = heappop(ends)
         assert allocation is not None
         later.give(allocation)
-        if later.free_milli < request.gpus or (index + 1 < len(ends) and ends[index + 1][0] == at):
+        if later.free_milli < request.gpus or (ends and ends[0][0] == at):
             continue
         found = placement.find(later, request, relaxed=relaxed)
         if found is not None:
