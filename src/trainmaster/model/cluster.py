@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from trainmaster.model.errors import InputError
+from trainmaster.model.queues import QueueTree
 
 MAX_NODES = 100_000
 """Nodes of a cluster, at most: far beyond real ones, and still quick to make."""
@@ -18,11 +20,26 @@ class Node:
         name: unique within the cluster.
         gpus: number of whole GPUs.
         gpu_type: type of all its GPUs; "" = the cluster does not tell types apart.
+        labels: (key, value) pairs in order, each key once.
+        topology: where it stands: a name for each of the cluster's levels. The same name below
+            different places means different racks.
+
+    Raises:
+        InputError: labels out of order, or a key twice.
     """
 
     name: str
     gpus: int
     gpu_type: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    topology: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(one[0] >= other[0] for one, other in pairwise(self.labels)):
+            raise InputError(
+                f"labels of node {self.name} are out of order, or one stands twice",
+                mend="sort them by key, each key once",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +49,13 @@ class Cluster:
     Args:
         nodes: at least one node, each with at least one GPU, names unique.
         pooled: only the total number of GPUs counts; there is a single node.
+        levels: names of the levels of the topology, from the widest to the rack, such as
+            ("zone", "block", "rack"); empty = the nodes stand nowhere in particular.
+        queues: who may hold how much of it; None = nobody is bound.
 
     Raises:
-        InputError: no nodes, a node without GPUs, or a name twice.
+        InputError: no nodes, a node without GPUs, a name twice, or a node whose topology
+            doesn't name one place for each level.
 
     >>> Cluster.homogeneous(nodes=2, gpus_per_node=8).gpus
     16
@@ -42,6 +63,8 @@ class Cluster:
 
     nodes: tuple[Node, ...]
     pooled: bool = False
+    levels: tuple[str, ...] = ()
+    queues: QueueTree | None = None
     names: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +76,13 @@ class Cluster:
                 raise InputError(
                     f"node {node.name} has {node.gpus} GPUs", mend="give each node at least 1 GPU"
                 )
+            if len(node.topology) != len(self.levels):
+                raise InputError(
+                    f"node {node.name} names {len(node.topology)} places for {len(self.levels)} levels",
+                    mend="give one for each level",
+                )
+        if len(set(self.levels)) < len(self.levels):
+            raise InputError(f"a level of {', '.join(self.levels)} stands twice", mend="name each once")
         if len(names) < len(self.nodes):
             twice = next(node.name for index, node in enumerate(self.nodes) if names[node.name] != index)
             raise InputError(f"node name {twice!r} stands twice", mend="make node names unique")
@@ -75,8 +105,8 @@ class Cluster:
         return sum(node.gpus for node in self.nodes)
 
     def as_pool(self) -> Cluster:
-        """The same GPUs on one imaginary node: only their number counts."""
-        return Cluster((Node("pool", self.gpus),), pooled=True)
+        """The same GPUs on one imaginary node, for the same queues: only their number counts."""
+        return Cluster((Node("pool", self.gpus),), pooled=True, queues=self.queues)
 
 
 @dataclass(frozen=True, slots=True)

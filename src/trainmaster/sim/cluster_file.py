@@ -1,149 +1,178 @@
 """A cluster from a YAML file::
 
+levels: [zone, rack]
 nodes:
   - count: 32          # node-0 … node-31
     gpus: 8
     type: V100
+    topology: [east, r1]
   - name: big
     gpus: 16
     type: A100
+    labels: {disk: nvme}
+    topology: [east, r2]
 tenants:               # entitlement; 1 where nothing is said
   vision: 2
+queues:
+  research: {limit: 128}
+  vision: {parent: research, guaranteed: 64, reclaim: fair-share}
+
+`cluster.schema.json`, beside this file, says what each key means and holds. Editors can
+use it, and so does this reader.
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
-from reprlib import repr as shown
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from trainmaster.model.cluster import MAX_NODES, Cluster, Node
 from trainmaster.model.errors import InputError, nearest
-from trainmaster.model.text import is_clean
+from trainmaster.model.queues import Queue, QueueTree
+from trainmaster.model.units import GPU
+from trainmaster.sim.schema import check
+from trainmaster.sim.yaml_file import Document, Key
 
-KEYS = ("nodes", "tenants")
-NODE_KEYS = ("count", "name", "gpus", "type")
-LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
+SCHEMA: Final = Path(__file__).with_name("cluster.schema.json")
+"""JSON Schema of a cluster file."""
+
+
+class ClusterFile(NamedTuple):
+    """What a cluster file says.
+
+    Args:
+        cluster: its nodes and queues.
+        weights: entitlement by tenant, for the policy `drf`.
+    """
+
+    cluster: Cluster
+    weights: dict[str, float]
+
+    @property
+    def queues(self) -> QueueTree | None:
+        """Who may hold how much; None = the file names no queues, and nobody is bound."""
+        return self.cluster.queues
+
+
+def read_cluster_file(path: str | Path) -> ClusterFile:
+    """Everything that a cluster file says.
+
+    Raises:
+        InputError: names the file, the line, the key and the mend.
+    """
+    document = Document(path)
+    check(document, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    found = document.value
+    weights = {name: float(weight) for name, weight in (found.get("tenants") or {}).items()}
+    return ClusterFile(_cluster(document, found), weights)
 
 
 def read_cluster(path: str | Path) -> tuple[Cluster, dict[str, float]]:
-    """The cluster and the weights of its tenants.
+    """The cluster, with its queues, and the weights of its tenants.
 
     Raises:
-        InputError: names the file, the line where that is known, and the key.
+        InputError: names the file, the line, the key and the mend.
     """
-    document = _parse(Path(path))
-    if not isinstance(document, dict) or not isinstance(document.get("nodes"), list):
-        raise InputError(
-            "expected a list of nodes", file=path, column="nodes", mend="nodes: [{count: 4, gpus: 8}]"
-        )
-    _check_keys(document, KEYS, None, path)
+    cluster, weights = read_cluster_file(path)
+    return cluster, weights
+
+
+def _cluster(document: Document, found: dict[str, Any]) -> Cluster:
+    levels = tuple(found.get("levels", ()))
     nodes: list[Node] = []
-    for number, entry in enumerate(document["nodes"], start=1):
-        nodes += _nodes(entry, number, len(nodes), path)
-    try:
-        cluster = Cluster(tuple(nodes))
-    except InputError as error:
-        raise InputError(error.message, file=path, column="nodes", mend=error.mend) from None
-    return cluster, _weights(document.get("tenants"), path)
+    names: set[str] = set()
+    for number, entry in enumerate(found["nodes"]):
+        key = ("nodes", number)
+        count = entry.get("count", 1)
+        if len(nodes) + count > MAX_NODES:
+            raise document.fault(f"over {MAX_NODES} nodes", (*key, "count"), "give fewer")
+        _check_place(document, entry, levels, key)
+        for name in _names(entry, count, len(nodes)):
+            if name in names:
+                where = (*key, "name") if "name" in entry else key
+                raise document.fault(f"node name {name!r} stands twice", where, "make node names unique")
+            names.add(name)
+            nodes.append(_node(name, entry))
+    queues = _queues(document, found["queues"]) if "queues" in found else None
+    return Cluster(tuple(nodes), levels=levels, queues=queues)
 
 
-def _parse(path: Path) -> Any:
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """Refuses a key that stands twice, where PyYAML would take the last."""
-
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            seen: set[str] = set()
-            for key, _ in node.value:
-                if isinstance(key, yaml.ScalarNode):
-                    if key.value in seen:
-                        problem = f"key {shown(key.value)} stands twice"
-                        raise yaml.constructor.ConstructorError(problem=problem, problem_mark=key.start_mark)
-                    seen.add(key.value)
-            return super().construct_mapping(node, deep)
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", file=path) from None
-    except UnicodeDecodeError:
-        raise InputError("not a text file", file=path, mend="write YAML in UTF-8") from None
-    try:
-        return yaml.load(text, Loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "not valid YAML"
-        raise InputError(_line(problem), file=path, row=mark.line + 1 if mark else None) from None
-    # PyYAML leaves faults of tagged values ("!!int x", a month 13) as whatever Python raised.
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-        raise InputError(f"not valid YAML: {_line(error)}", file=path) from None
-
-
-def _line(message: object) -> str:
-    return " ".join(str(message).split())[:200]
-
-
-def _check_keys(found: dict[Any, Any], known: tuple[str, ...], where: str | None, path: str | Path) -> None:
-    for key in found:
-        if key not in known:
-            raise InputError(
-                f"unknown key {shown(key)}", file=path, column=where, mend=nearest(shown(key), known)
-            )
-
-
-def _nodes(entry: object, number: int, first: int, path: str | Path) -> list[Node]:
-    where = f"nodes[{number}]"
-    if not isinstance(entry, dict):
-        raise InputError(f"{shown(entry)} is not a node", file=path, column=where, mend="{count: 4, gpus: 8}")
-    _check_keys(entry, NODE_KEYS, where, path)
-    count = _whole(entry.get("count", 1), "count", where, path)
-    gpus = _whole(entry.get("gpus"), "gpus", where, path)
-    kind = "" if entry.get("type") is None else _text(entry["type"], "type", f"{where}.type", path)
-    if first + count > MAX_NODES:
-        raise InputError(f"over {MAX_NODES} nodes", file=path, column=f"{where}.count", mend="give fewer")
+def _names(entry: dict[str, Any], count: int, first: int) -> list[str]:
     if "name" not in entry:
-        return [Node(f"node-{index}", gpus, kind) for index in range(first, first + count)]
-    name = _text(entry["name"], "name", f"{where}.name", path)
-    if not name:
-        raise InputError("name is empty", file=path, column=f"{where}.name", mend="leave it out")
-    if count == 1:
-        return [Node(name, gpus, kind)]
-    return [Node(f"{name}-{index}", gpus, kind) for index in range(count)]
+        return [f"node-{number}" for number in range(first, first + count)]
+    name = entry["name"]
+    return [name] if count == 1 else [f"{name}-{number}" for number in range(count)]
 
 
-def _whole(value: object, key: str, where: str, path: str | Path) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_NODES:
-        message = f"{key} is {shown(value)}, not a whole number >= 1"
-        mend = f"at most {MAX_NODES}" if isinstance(value, int) and value > MAX_NODES else None
-        raise InputError(message, file=path, column=f"{where}.{key}", mend=mend)
-    return value
+def _node(name: str, entry: dict[str, Any]) -> Node:
+    labels = tuple(sorted(entry.get("labels", {}).items()))
+    return Node(name, entry["gpus"], entry.get("type") or "", labels, tuple(entry.get("topology", ())))
 
 
-def _text(value: object, what: str, column: str, path: str | Path) -> str:
-    """A name as it was written: YAML makes numbers and truth values of some names."""
-    if not isinstance(value, str):
-        mend = "write it in quotes" if isinstance(value, int | float) else "give one name"
-        raise InputError(f"{what} is {shown(value)}, not text", file=path, column=column, mend=mend)
-    if not is_clean(value):
-        raise InputError(f"{what} {shown(value)} has a control character in it", file=path, column=column)
-    return value
+def _check_place(document: Document, entry: dict[str, Any], levels: tuple[str, ...], key: Key) -> None:
+    place = entry.get("topology", [])
+    if len(place) == len(levels):
+        return
+    where = (*key, "topology")
+    if not levels:
+        raise document.fault("the file names no levels", where, "name them first: levels: [zone, rack]")
+    if not place:
+        raise document.fault("topology is missing", where, f"give a name for each of {', '.join(levels)}")
+    raise document.fault(
+        f"{len(place)} names for {len(levels)} levels", where, f"give one for each of {', '.join(levels)}"
+    )
 
 
-def _weights(tenants: object, path: str | Path) -> dict[str, float]:
-    if tenants is None:
-        return {}
-    if not isinstance(tenants, dict):
-        raise InputError(
-            "expected tenants with weights", file=path, column="tenants", mend="tenants: {vision: 2}"
-        )
-    weights: dict[str, float] = {}
-    for name, weight in tenants.items():
-        name = _text(name, "a tenant's name", "tenants", path)
-        number = isinstance(weight, int | float) and not isinstance(weight, bool)
-        if not number or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
-            message = f"weight {shown(weight)} is not a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
-            raise InputError(message, file=path, column=f"tenants.{name}")
-        weights[name] = float(weight)
-    return weights
+def _queues(document: Document, entries: dict[str, dict[str, Any] | None]) -> QueueTree:
+    queues = []
+    for name, entry in entries.items():
+        key = ("queues", name)
+        said = entry or {}
+        parent = said.get("parent")
+        if parent is not None and parent not in entries:
+            others = [other for other in entries if other != name]
+            mend = nearest(parent, others) if others else "leave parent out"
+            raise document.fault(f"there is no queue {parent!r}", (*key, "parent"), mend)
+        settings: dict[str, Any] = {
+            what: said[what] for what in ("weight", "priority", "reclaim") if what in said
+        }
+        for what in ("guaranteed", "limit"):
+            if what in said:
+                settings[what] = _milli(document, said[what], (*key, what))
+        try:
+            queues.append(Queue(name, parent, **settings))
+        except InputError as error:
+            raise document.fault(error.message, key, error.mend) from None
+    try:
+        return _with_defaults(QueueTree(tuple(queues)), entries)
+    except InputError as error:
+        raise document.fault(error.message, ("queues",), error.mend) from None
+
+
+def _milli(document: Document, gpus: float, key: Key) -> int:
+    # As it was written: 0.3 is three tenths, not the binary fraction next to it.
+    milli = Fraction(str(gpus)) * GPU
+    if milli.denominator != 1:
+        raise document.fault(f"{key[-1]} is {gpus}", key, "a thousandth of a GPU is the smallest part")
+    return int(milli)
+
+
+def _with_defaults(tree: QueueTree, entries: dict[str, dict[str, Any] | None]) -> QueueTree:
+    """Settings that follow from those of other queues where the file says nothing: a group
+    guarantees what is guaranteed below it, and a queue reclaims as its parent does."""
+    complete = {queue.name: queue for queue in tree.queues}
+    by_depth = sorted(tree.queues, key=lambda queue: len(tree.path(queue.name)))
+    for queue in by_depth:
+        if "reclaim" not in (entries[queue.name] or {}) and queue.parent is not None:
+            reclaim = complete[queue.parent].reclaim
+            complete[queue.name] = replace(complete[queue.name], reclaim=reclaim)
+    for queue in reversed(by_depth):
+        inside = tree.children(queue.name)
+        if inside and "guaranteed" not in (entries[queue.name] or {}):
+            total = sum(complete[child.name].guaranteed for child in inside)
+            guaranteed = total if queue.limit is None else min(total, queue.limit)
+            complete[queue.name] = replace(complete[queue.name], guaranteed=guaranteed)
+    return QueueTree(tuple(complete.values()))

@@ -70,7 +70,7 @@ def prepare(
     if not prepared.jobs:
         reasons = ", ".join(f"{count} {reason}" for reason, count in prepared.dropped.items())
         raise InputError(f"no job is left to simulate ({reasons or 'the trace is empty'})", file=trace.path)
-    prepared.ignored = _ignored(prepared.jobs, typed=runs.gpu_types != [""])
+    prepared.ignored = _ignored(prepared.jobs, clusters, typed=runs.gpu_types != [""])
     if profile is not None:
         unknown = sum(profile.unknown(prepared.jobs, runs.gpu_types).values())
         if unknown:
@@ -142,9 +142,18 @@ class _Fits:
         return ""
 
 
-def _ignored(jobs: list[Job], *, typed: bool) -> dict[str, int]:
-    """Features of jobs that this simulation doesn't model, with the number of jobs."""
+def _ignored(jobs: list[Job], clusters: Sequence[Cluster], *, typed: bool) -> dict[str, int]:
+    """Features of jobs and clusters that this simulation doesn't model, with the number of jobs
+    that they concern."""
     counts = {
+        "queues (guarantees, limits, reclaim)": (
+            len(jobs) if any(cluster.queues for cluster in clusters) else 0
+        ),
+        "topology, for more than one GPU": (
+            sum(1 for job in jobs if job.request.gpus > GPU)
+            if any(cluster.levels for cluster in clusters)
+            else 0
+        ),
         "depends_on": sum(1 for job in jobs if job.depends_on),
         "elastic sizes": sum(1 for job in jobs if job.request.min_gpus or job.request.max_gpus),
         "GPU types (the cluster names none: give --cluster)": (
