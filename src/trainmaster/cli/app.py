@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from trainmaster._version import __version__
-from trainmaster.cli import policies, simulate, trace, usage
+from trainmaster.cli import case, policies, simulate, trace, usage
 
 
 def build() -> typer.Typer:
@@ -23,6 +23,7 @@ def build() -> typer.Typer:
     app.callback()(options)
     app.command("simulate", epilog=simulate.EXAMPLE)(simulate.simulate)
     app.command("policies", epilog=policies.EXAMPLE)(policies.policies)
+    app.command("case", epilog=case.EXAMPLE)(case.case)
     app.command("usage", epilog=usage.EXAMPLE)(usage.usage)
     app.add_typer(trace.app, name="trace")
     return app

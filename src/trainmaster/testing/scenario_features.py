@@ -1,0 +1,114 @@
+"""What a case can ask for: features of the engine, and features that policies claim.
+
+A case that needs a feature which isn't there is *not yet* run, and counted apart. Most needs
+follow from the keys that a case uses; `needs:` adds what keys don't tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from trainmaster.core.engine import Engine
+from trainmaster.model.errors import TrainmasterError
+from trainmaster.policies.base import ROUND, Policy
+from trainmaster.policies.parts.backfill import Blocking, Conservative, Easy
+from trainmaster.policies.parts.ordering import PriorityClasses
+from trainmaster.policies.registry import BUILT_IN, create
+
+BY_POLICY: Final = {
+    "backfill": "a job may start although one before it can't",
+    "fair-share": "the queue with the smallest share is next",
+    "preemption": "running jobs give way",
+    "priorities": "more urgent jobs go first",
+    "reservation": "a job that can't start is promised GPUs that later jobs don't delay",
+    "rounds": "decides only at multiples of a time",
+}
+"""Features that a policy has or lacks."""
+
+EXISTING: Final = ("cancel", "costs", "failures", "fractions", "gpu-types", "pods", "speeds", *BY_POLICY)
+"""Features that are there. A test pins them: a change moves cases from "not yet" to checked."""
+
+PLANNED: Final = {
+    "auditor": "a watch over GPUs that are reserved and not used",
+    "deadlines": "jobs that must end by an instant",
+    "dependencies": "jobs that wait for others to end",
+    "drain": "nodes that take no new jobs",
+    "earliest-start": "jobs that must not start before an instant",
+    "elastic": "gangs that shrink and grow",
+    "grace": "time that a job is given to stop",
+    "gpu-choice": "the type of GPU on which a job gains most",
+    "hold": "capacity held for the first of a queue",
+    "labels": "nodes told apart by labels",
+    "migration": "running jobs that move to other nodes",
+    "min-run": "a minimum run time of each job",
+    "quota": "queues with guarantees, limits and reclaim",
+    "reasons": "why a job waits",
+    "rejoin": "gangs that keep their healthy nodes",
+    "retries": "jobs that fail and are tried again",
+    "snapshot": "the state saved and restored",
+    "topology": "gangs kept within a part of the cluster",
+}
+"""Features that cases name and that are still to come."""
+
+CHECKED_LATER: Final = ("reasons",)
+"""Without these a case can run, and only some of its expectations can't be checked."""
+
+VARIANTS: Final = ("fifo(backfill=greedy)", "fifo(backfill=easy)", "fifo(backfill=conservative)")
+"""Knobs that make another policy of one."""
+
+EVERY: Final = ("fifo", *VARIANTS, *(name for name in BUILT_IN if name != "fifo"))
+"""The policies that a case runs over when it names none."""
+
+
+class NoReasonError(TrainmasterError):
+    """The engine doesn't say yet why a job waits."""
+
+
+def reason(engine: Engine, job: str) -> str:
+    """Why a pending job waits, in one sentence. The one place that knows where reasons come from.
+
+    Raises:
+        NoReasonError: always, until the engine keeps reasons.
+    """
+    raise NoReasonError(f"no reason is kept for job {job}")
+
+
+def known() -> list[str]:
+    """All features, there or planned."""
+    return sorted({*EXISTING, *PLANNED})
+
+
+def missing(needs: Iterable[str]) -> list[str]:
+    """Those of the features that aren't there."""
+    return sorted({feature for feature in needs if feature not in EXISTING})
+
+
+def claims(policy: Policy) -> set[str]:
+    """Features of `BY_POLICY` that a policy has: by its parts, and those that its class names.
+
+    >>> sorted(claims(create("priority")))
+    ['backfill', 'preemption', 'priorities', 'rounds']
+    >>> sorted(claims(create("fifo(backfill=easy)")))
+    ['backfill', 'reservation']
+    """
+    found = set(getattr(type(policy), "features", ()))
+    if not isinstance(policy.walk, Blocking):
+        found.add("backfill")
+    if isinstance(policy.walk, Easy | Conservative):
+        found.add("reservation")
+    if policy.ordering.preemptive:
+        found.add("preemption")
+    if isinstance(policy.ordering, PriorityClasses):
+        found.add("priorities")
+    if policy.by_tenant:
+        found.add("fair-share")
+    if ROUND in policy.all_knobs():
+        found.add("rounds")
+    return found
+
+
+def claiming(needs: Collection[str]) -> tuple[str, ...]:
+    """Those of `EVERY` that claim all the features a policy can have."""
+    wanted = {feature for feature in needs if feature in BY_POLICY}
+    return tuple(name for name in EVERY if wanted <= claims(create(name)))
