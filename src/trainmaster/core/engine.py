@@ -17,7 +17,7 @@ from typing import Any
 
 from trainmaster.core.invariants import check
 from trainmaster.core.plan import View
-from trainmaster.core.state import NO_TICKET, NOMINATED, PENDING, RUNNING, STARTING, STOPPING, JobState, State
+from trainmaster.core.state import NOMINATED, PENDING, RUNNING, STARTING, STOPPING, JobState, State
 from trainmaster.model.action import Action, Kill, Start, Stop, Wake
 from trainmaster.model.cluster import Cluster
 from trainmaster.model.errors import EngineError, PolicyError, TrainmasterError
@@ -183,7 +183,8 @@ class Engine:
             if job.phase is NOMINATED:
                 self.state.vacate(job, self.now)
                 del self._nominated[event.job_id]
-            job.ticket = NO_TICKET
+            else:
+                self.state.withdraw(job)
             job.phase = Phase.CANCELLED
             del self.state.jobs[event.job_id]
             return

@@ -59,6 +59,14 @@ def _check_accounts(state: State) -> None:
             on_node[share.node].add(name)
     for tenant in allocated.keys() | state.allocated.keys():
         _same(f"GPUs of tenant {tenant!r}", state.allocated.get(tenant, 0), allocated.get(tenant, 0))
+    for tenant, account in state.accounts.items():
+        own = [job for job in state.jobs.values() if job.job.tenant == tenant]
+        holding = [job for job in own if job.phase in HOLDING and job.phase is not Phase.STOPPING]
+        asked = sum(job.gpus for job in own if job.phase is Phase.PENDING)
+        _same(f"GPUs that tenant {tenant!r} waits for", account.waiting, asked)
+        _same(f"jobs of tenant {tenant!r}", set(account.jobs.values()), set(holding))
+        _same(f"GPUs of tenant {tenant!r} in its account", account.held, allocated.get(tenant, 0))
+        _same(f"GPUs of tenant {tenant!r} by priority", sum(account.held_at.values()), account.held)
     _same("jobs by node", [set(jobs) for jobs in state.by_node], on_node)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from trainmaster.core.accounts import Account
 from trainmaster.core.capacity import Capacity
 from trainmaster.core.state import PENDING, RUNNING, JobState, PendingJobs, State
 from trainmaster.model.allocation import Allocation
@@ -125,6 +126,11 @@ class View:
     def allocated(self) -> Mapping[str, int]:
         """Milli-GPUs of the holders by tenant."""
         return self._state.allocated
+
+    @property
+    def tenants(self) -> Mapping[str, Account]:
+        """What tenants hold and wait for; see the port."""
+        return self._state.accounts
 
     # -- steps ------------------------------------------------------------------------
 

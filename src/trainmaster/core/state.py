@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from math import ceil
 from typing import NoReturn, cast
 
+from trainmaster.core.accounts import Account
 from trainmaster.core.capacity import Capacity, capacity_of
 from trainmaster.core.running import RunningOrder
 from trainmaster.model.allocation import Allocation
@@ -205,6 +206,8 @@ class State:
         self.holders: dict[str, JobState] = {}
         self.by_node: list[dict[str, JobState]] = [{} for _ in cluster.nodes]
         self.allocated: dict[str, int] = {}
+        # Only for policies that keep tenants apart.
+        self.accounts: dict[str, Account] = {}
         self.touched: set[int] = set()
         self.improved: set[int] = set()
         self.vacated = False
@@ -225,7 +228,15 @@ class State:
         job.phase = PENDING
         job.pending_key = self._ordering.pending_key(job, now)
         relaxed = self._relax is not None and now - job.pending_since >= self._relax
+        if self._by_tenant:
+            self._account(job).waiting += job.gpus
         self.requeue(job, relaxed)
+
+    def withdraw(self, job: JobState) -> None:
+        """A pending job waits no longer."""
+        job.ticket = NO_TICKET
+        if self._by_tenant:
+            self._account(job).waiting -= job.gpus
 
     def requeue(self, job: JobState, relaxed: bool) -> None:
         """Put a pending job into its class under the key that it has."""
@@ -252,7 +263,7 @@ class State:
         """
         self.capacity.take(allocation)
         job.allocation = allocation
-        job.ticket = NO_TICKET
+        self.withdraw(job)
         job.phase = NOMINATED
         for share in allocation.shares:
             self.by_node[share.node][job.job.id] = job
@@ -383,11 +394,21 @@ class State:
         tenant = job.job.tenant
         self.holders[job.job.id] = job
         self.allocated[tenant] = self.allocated.get(tenant, 0) + job.gpus
+        if self._by_tenant:
+            self._account(job).hold(job)
 
     def _unhold(self, job: JobState) -> None:
         """The job is stopping or gone: neither it nor its GPUs count any more."""
         del self.holders[job.job.id]
         self.allocated[job.job.tenant] -= job.gpus
+        if self._by_tenant:
+            self._account(job).unhold(job)
+
+    def _account(self, job: JobState) -> Account:
+        account = self.accounts.get(job.job.tenant)
+        if account is None:
+            account = self.accounts[job.job.tenant] = Account()
+        return account
 
     def _drop(self, job: JobState) -> Allocation:
         allocation = job.allocation

@@ -220,6 +220,30 @@ class CapacityView(Protocol):
         ...
 
 
+class TenantView(Protocol):
+    """What a tenant holds and waits for."""
+
+    @property
+    def held(self) -> int:
+        """Milli-GPUs of its holders."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """Milli-GPUs that its pending jobs ask."""
+        ...
+
+    @property
+    def jobs(self) -> Mapping[str, JobView]:
+        """Its holders by id, in the order in which they got their GPUs."""
+        ...
+
+    @property
+    def held_at(self) -> Mapping[int, int]:
+        """Milli-GPUs of its holders by priority."""
+        ...
+
+
 class PlanView(Protocol):
     """The plan under construction: each step is validated and takes effect at once."""
 
@@ -292,6 +316,11 @@ class ClusterView(PlanView, Protocol):
     @property
     def allocated(self) -> Mapping[str, int]:
         """Milli-GPUs of the `holders` by tenant."""
+        ...
+
+    @property
+    def tenants(self) -> Mapping[str, TenantView]:
+        """Tenants that ever had a job, for policies that keep them apart (`by_tenant`)."""
         ...
 
     @property
