@@ -11,6 +11,7 @@ from trainmaster.metrics.ledger import Ledger
 from trainmaster.model.units import GPU, SECOND
 
 Floats = NDArray[np.float64]
+Instants = NDArray[np.int64]
 
 
 def rank_value(ordered: Floats, share: float) -> float | None:
@@ -22,9 +23,14 @@ def rank_value(ordered: Floats, share: float) -> float | None:
     return float(ordered[int(share * len(ordered))]) if len(ordered) else None
 
 
+def instants(column: object) -> Instants:
+    """A column of nanoseconds as an array."""
+    return np.asarray(column, dtype=np.int64)
+
+
 def seconds(column: object) -> Floats:
     """A column of nanoseconds as float seconds."""
-    return np.asarray(column, dtype=np.int64).astype(np.float64) / SECOND
+    return instants(column).astype(np.float64) / SECOND
 
 
 def mean(values: Floats) -> float | None:
@@ -45,30 +51,31 @@ def job_measures(
 
     Keys as in summary.json; a figure that does not apply is None.
     """
-    submit = seconds([job.submit for job in ledger.jobs])
+    submit = instants([job.submit for job in ledger.jobs])
     size = np.array([job.request.gpus for job in ledger.jobs], dtype=np.float64) / GPU
-    finish, first = seconds(ledger.finish), seconds(ledger.first_start)
+    finish, first = instants(ledger.finish), instants(ledger.first_start)
     run, lost = seconds(ledger.run), seconds(ledger.lost)
     finished = np.array([status == "finished" for status in ledger.status], dtype=bool)
-    counted = counted_jobs(submit, warmup_s, cooldown_s)
+    counted = counted_jobs(seconds(submit), warmup_s, cooldown_s)
     done = finished & counted
-    jct = np.sort((finish - submit)[done])
-    started = counted & (np.asarray(ledger.first_start, dtype=np.int64) >= 0)
-    end = float(finish.max()) if len(finish) and finished.any() else None
-    makespan = None if end is None else end - float(submit.min())
+    # Instants are subtracted before they become floats, which since 1970 hold no nanoseconds.
+    completion = seconds(finish - submit)
+    jct = np.sort(completion[done])
+    started = counted & (first >= 0)
+    makespan = float(finish[finished].max() - submit.min()) / SECOND if finished.any() else None
     useful = float(np.sum((run - lost) * size))
-    overhead = seconds(ledger.hold_left) - seconds(ledger.hold_asked)
-    overhead -= seconds(ledger.hold_ended) - seconds(ledger.hold_began)
+    overhead = seconds(instants(ledger.hold_left) - instants(ledger.hold_asked))
+    overhead -= seconds(instants(ledger.hold_ended) - instants(ledger.hold_began))
     held = size[np.asarray(ledger.hold_row, dtype=np.int64)]
     return {
         "jobs": int(counted.sum()),
         "finished": int(done.sum()),
-        "mean_jct_s": mean((finish - submit)[done]),
+        "mean_jct_s": mean(completion[done]),
         "median_jct_s": float(np.median(jct)) if len(jct) else None,
         "p90_jct_s": rank_value(jct, 0.9),
         "p99_jct_s": rank_value(jct, 0.99),
-        "mean_wait_s": mean((finish - submit - run)[done]),
-        "mean_first_wait_s": mean((first - submit)[started]),
+        "mean_wait_s": mean((completion - run)[done]),
+        "mean_first_wait_s": mean(seconds(first - submit)[started]),
         "makespan_s": makespan,
         "utilization": useful / (gpus * makespan) if makespan else None,
         "utilization_in_span": _utilization_in_span(ledger, size, gpus),
@@ -84,8 +91,9 @@ def _utilization_in_span(ledger: Ledger, size: Floats, gpus: int) -> float | Non
     if not ledger.jobs:
         return None
     first, last = ledger.jobs[0].submit, ledger.jobs[-1].submit
-    began = np.clip(np.asarray(ledger.hold_began, dtype=np.int64), first, last)
-    ended = np.clip(np.asarray(ledger.hold_ended, dtype=np.int64), first, last)
+    began, ended = (
+        np.clip(instants(column), first, last) for column in (ledger.hold_began, ledger.hold_ended)
+    )
     used = float(np.sum((ended - began) / SECOND * size[np.asarray(ledger.hold_row, dtype=np.int64)]))
     span = (last - first) / SECOND
     return used / (gpus * span) if span else None

@@ -1,7 +1,8 @@
 """A schedule over time: how full the cluster was, who waited, which job sat where.
 
 Everything is worked out from the ledger's holds afterwards, exactly: each figure is a
-time average over its bucket.
+time average over its bucket. Seconds count from the first submission, whatever the
+trace's clock says then: 0, the seconds since 1970, or the start of a slice.
 """
 
 from __future__ import annotations
@@ -9,10 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trainmaster.metrics.ledger import Ledger
-from trainmaster.metrics.measures import Floats, seconds
+from trainmaster.metrics.measures import Floats, Instants, instants, seconds
 from trainmaster.model.cluster import Cluster
 from trainmaster.model.units import GPU, SECOND
 
@@ -26,26 +26,40 @@ LANE_HOURS = 24
 MAX_SEGMENTS = 6_000
 
 
+def since_first_submission(ledger: Ledger, column: object) -> Instants:
+    """Instants of the trace's clock, ns, as ns since the first submission."""
+    return instants(column) - first_submission(ledger)
+
+
+def first_submission(ledger: Ledger) -> int:
+    """Its instant on the trace's clock, ns; 0 without jobs."""
+    return min((job.submit for job in ledger.jobs), default=0)
+
+
 def time_series(ledger: Ledger) -> dict[str, Any]:
     """Time-averaged used GPUs, running and pending jobs, and GPUs asked by pending jobs."""
-    submit = seconds([job.submit for job in ledger.jobs])
+
+    def since(column: object) -> Floats:
+        return seconds(since_first_submission(ledger, column))
+
+    submit = since([job.submit for job in ledger.jobs])
     size = np.array([job.request.gpus for job in ledger.jobs], dtype=np.float64) / GPU
     rows = np.asarray(ledger.hold_row, dtype=np.int64)
-    asked, left = seconds(ledger.hold_asked), seconds(ledger.hold_left)
-    finish = seconds(ledger.finish)
+    asked, left = since(ledger.hold_asked), since(ledger.hold_left)
     end = max(float(left.max(initial=0.0)), float(submit.max(initial=0.0)), 1.0)
     width = 3600.0 * max(1, int(np.ceil(end / 3600.0 / MAX_BUCKETS)))
-    begin = float(np.floor(submit.min(initial=end) / width) * width)
-    count = int(np.ceil((end - begin) / width)) or 1
-    gone = np.where(np.asarray(ledger.finish, dtype=np.int64) < 0, end, finish)
+    count = int(np.ceil(end / width))
+    unfinished = np.array([status == "unfinished" for status in ledger.status], dtype=bool)
+    gone = np.where(unfinished, end, since(ledger.finish))
     ones = np.ones(len(submit))
-    used = bucket_means(asked, left, size[rows], begin, width, count)
-    running = bucket_means(asked, left, np.ones(len(rows)), begin, width, count)
-    present = bucket_means(submit, gone, ones, begin, width, count)
-    wanted = bucket_means(submit, gone, size, begin, width, count)
+    used = bucket_means(asked, left, size[rows], width, count)
+    running = bucket_means(asked, left, np.ones(len(rows)), width, count)
+    present = bucket_means(submit, gone, ones, width, count)
+    wanted = bucket_means(submit, gone, size, width, count)
     return {
+        "first_submission_s": first_submission(ledger) / SECOND,
+        "start_s": 0.0,
         "width_s": width,
-        "start_s": begin,
         "used_gpus": rounded(used),
         "running_jobs": rounded(running),
         "pending_jobs": rounded(present - running),
@@ -53,23 +67,21 @@ def time_series(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def bucket_means(
-    start: Floats, end: Floats, weight: Floats, begin: float, width: float, count: int
-) -> Floats:
-    """Mean over each bucket of the summed weight of the intervals [start, end).
+def bucket_means(start: Floats, end: Floats, weight: Floats, width: float, count: int) -> Floats:
+    """Mean over each bucket of the summed weight of the intervals [start, end); the first begins at 0.
 
-    >>> bucket_means(np.array([0.0]), np.array([15.0]), np.array([2.0]), 0.0, 10.0, 2)
+    >>> bucket_means(np.array([0.0]), np.array([15.0]), np.array([2.0]), 10.0, 2)
     array([2., 1.])
     """
     # Up to instant b, an interval that began at s contributes weight x (b - s), and one that
     # ended at e takes weight x (b - e) back: sums over whole buckets are all that is needed.
     bounds = width * np.arange(1, count + 1)
     total = np.zeros(count)
-    for instants, sign in ((start, 1.0), (end, -1.0)):
+    for times, sign in ((start, 1.0), (end, -1.0)):
         weights, moments = np.zeros(count + 1), np.zeros(count + 1)
-        for first in range(0, len(instants), CHUNK):
+        for first in range(0, len(times), CHUNK):
             part = slice(first, first + CHUNK)
-            since = np.maximum(instants[part] - begin, 0.0)
+            since = np.maximum(times[part], 0.0)
             bucket = np.minimum((since / width).astype(np.int64), count)
             weights += np.bincount(bucket, weight[part], count + 1)
             moments += np.bincount(bucket, weight[part] * since, count + 1)
@@ -88,10 +100,11 @@ def lanes(ledger: Ledger, cluster: Cluster, series: dict[str, Any]) -> dict[str,
     if cluster.pooled or not len(ledger.hold_row):
         return None
     begin, end = _busiest_window(series)
-    asked = np.asarray(ledger.hold_asked, dtype=np.int64)
-    left = np.asarray(ledger.hold_left, dtype=np.int64)
+    first = first_submission(ledger)
+    asked = since_first_submission(ledger, ledger.hold_asked)
+    left = since_first_submission(ledger, ledger.hold_left)
     within = (left > begin * SECOND) & (asked < end * SECOND) & (left > asked)
-    inside: NDArray[np.int64] = np.flatnonzero(within)
+    inside: Instants = np.flatnonzero(within)
     inside = inside[np.argsort(asked[inside], kind="stable")]
     segments: list[list[Any]] = []
     for hold in inside.tolist():
@@ -102,7 +115,7 @@ def lanes(ledger: Ledger, cluster: Cluster, series: dict[str, Any]) -> dict[str,
             (ledger.hold_ended[hold], ledger.hold_left[hold], "overhead"),
         )
         for start, stop, kind in times:
-            lower, upper = max(start / SECOND, begin), min(stop / SECOND, end)
+            lower, upper = max((start - first) / SECOND, begin), min((stop - first) / SECOND, end)
             if lower >= upper:
                 continue
             for share in ledger.hold_allocation[hold].shares:
@@ -118,8 +131,7 @@ def lanes(ledger: Ledger, cluster: Cluster, series: dict[str, Any]) -> dict[str,
 
 def _busiest_window(series: dict[str, Any]) -> tuple[float, float]:
     """A day that ends a little after the bucket with the most GPUs used and asked."""
-    width, start = float(series["width_s"]), float(series["start_s"])
     busy = np.array(series["used_gpus"]) + np.array(series["pending_gpus"])
-    peak = start + width * int(np.argmax(busy))
-    begin = max(start, peak - LANE_HOURS / 2 * 3600.0)
+    peak = float(series["width_s"]) * int(np.argmax(busy))
+    begin = max(0.0, peak - LANE_HOURS / 2 * 3600.0)
     return begin, begin + LANE_HOURS * 3600.0

@@ -1,50 +1,28 @@
-"""Which job held which GPUs of which node: the picture, and its data for the browser.
+"""Which job held which GPUs of which node: the rectangles of the picture, hour by hour.
 
-The page shows one hour of one policy, drawn here; the script redraws it for another
-hour, policy, page of nodes or colouring from `payload`, with the geometry below.
+The page shows one hour of one policy, drawn by `lane_drawing`; the script redraws it for
+another hour, policy, page of nodes or colouring from the data of `lane_data`.
 """
 
 from __future__ import annotations
 
 import heapq
-import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .charts import element_title, shorten
-from .records import LaneNode, Lanes, Segment
-from .svg import Scale, drawing, element, line, words
-from .text import duration, gpus, plural
+from .dates import Calendar
+from .records import Lanes, Segment
+from .text import duration, gpus, percent, plural
 
 HOUR_S = 3600.0
 MOST_BARS = 40_000
 """Bars embedded in the page over all policies; where there are more, hours, then nodes are left out."""
-MOST_TOOL_TIPS = 1500
-"""A drawing with more bars goes without tool tips (the script has them anyway)."""
 NODES_PER_PAGE = 32
 TENANT_COLOURS = 7
 """Tenants with a colour of their own; the others share one."""
-SIZES = (
-    (1, "< 1 GPU"),
-    (2, "1 GPU"),
-    (5, "2–4 GPUs"),
-    (9, "5–8 GPUs"),
-    (17, "9–16 GPUs"),
-    (math.inf, "17 or more"),
-)
-"""Upper bound (exclusive) and name of each size class."""
-
-
-def size_class(num_gpus: float) -> int:
-    """Index into SIZES.
-
-    >>> [SIZES[size_class(n)][1] for n in (0.5, 1, 4, 8, 64)]
-    ['< 1 GPU', '1 GPU', '2–4 GPUs', '5–8 GPUs', '17 or more']
-    """
-    return next(index for index, (bound, _) in enumerate(SIZES) if num_gpus < bound)
 
 
 class Bar(NamedTuple):
@@ -180,60 +158,6 @@ def palette_of(found: Sequence[Picture]) -> Palette:
     return Palette(tuple(ranked))
 
 
-def node_height(nodes: Sequence[LaneNode]) -> float:
-    """Pixels for one GPU, so that a page of nodes is neither tiny nor endless."""
-    return min(9.0, max(1.8, 640 / max(1, sum(node.gpus for node in nodes))))
-
-
-def draw(name: str, picture: Picture, hour: int, palette: Palette, by_tenant: bool, width: float) -> str:
-    """One hour on the first page of nodes."""
-    lanes, nodes = picture.lanes, picture.lanes.nodes[:NODES_PER_PAGE]
-    unit, gap, left, top = node_height(nodes), 4.0, 74.0, 8.0
-    start = lanes.from_s + hour * HOUR_S
-    end = start + HOUR_S
-    x = Scale(start, end, left, width - 10)
-    offsets = [top]
-    for node in nodes:
-        offsets.append(offsets[-1] + node.gpus * unit + gap)
-    every = max(1, math.ceil(13 / (offsets[1] - offsets[0])))
-    marks = []
-    for index, node in enumerate(nodes):
-        height = node.gpus * unit
-        marks.append(
-            element("rect", x=left, y=offsets[index], width=x.end - left, height=height, class_="lane")
-        )
-        if index % every == 0:
-            middle = offsets[index] + height / 2 + 4
-            marks.append(
-                words(left - 8, middle, shorten(node.name, left - 10), text_anchor="end", class_="tick")
-            )
-    shown = [bar for bar in picture.bars if bar.node < len(nodes) and bar.end_s > start and bar.start_s < end]
-    for bar in shown:
-        segment = bar.segment
-        colour = f"t{palette.tenant(segment.tenant)}" if by_tenant else f"z{size_class(segment.num_gpus)}"
-        tips = [element_title(describe(bar, nodes[bar.node].name))] if len(shown) <= MOST_TOOL_TIPS else []
-        marks.append(
-            element(
-                "rect",
-                *tips,
-                x=x(bar.start_s),
-                y=offsets[bar.node] + bar.first * unit,
-                width=max(0.8, x(bar.end_s) - x(bar.start_s)),
-                height=max(0.6, bar.span * unit - 0.6),
-                class_=f"job {colour}" + (" overhead" if segment.kind == "overhead" else ""),
-            )
-        )
-    bottom = offsets[-1]
-    for minute in (0, 15, 30, 45, 60):
-        at = x(start + 60 * minute)
-        marks.append(line(at, bottom, at, bottom + 4, class_="mark"))
-        anchor = "end" if minute == 60 else "middle"
-        marks.append(words(at, bottom + 18, f"+{minute} m", text_anchor=anchor, class_="tick"))
-    return drawing(
-        name, width, bottom + 24, f"Jobs on nodes under {picture.policy}, {hour_name(start)}", *marks
-    )
-
-
 def describe(bar: Bar, node: str) -> str:
     segment = bar.segment
     doing = "runs" if segment.kind == "run" else "starts or stops"
@@ -244,65 +168,19 @@ def describe(bar: Bar, node: str) -> str:
     )
 
 
-def hour_name(start_s: float) -> str:
+def hour_name(start_s: float, calendar: Calendar) -> str:
     """
-    >>> hour_name(90_000.0)
+    >>> hour_name(90_000.0, Calendar(None))
     'hour from 1 d 1 h to 1 d 2 h after the first submission'
     """
-    return f"hour from {duration(start_s)} to {duration(start_s + HOUR_S)} after the first submission"
-
-
-def payload(found: Sequence[Picture], palette: Palette, hour: int) -> str:
-    """What the script needs, as JSON that is safe inside a script element."""
-    job_codes: dict[tuple[str, str, float], int] = {}
-    policies: list[dict[str, Any]] = []
-    for picture in found:
-        origin = picture.lanes.from_s
-        flat: list[float] = []
-        for bar in picture.bars:
-            segment = bar.segment
-            job = job_codes.setdefault((segment.job_id, segment.tenant, segment.num_gpus), len(job_codes))
-            start, end = round(bar.start_s - origin), round(bar.end_s - origin)
-            flat += [bar.node, bar.first, bar.span, start, end - start, job, int(segment.kind == "overhead")]
-        policies.append(
-            {
-                "policy": picture.policy,
-                "from": origin,
-                "hours": hours_of(picture.lanes),
-                "nodes": [[node.name, node.gpus] for node in picture.lanes.nodes],
-                "bars": flat,
-            }
-        )
-    tenants = {
-        tenant: code for code, tenant in enumerate(dict.fromkeys(tenant for _, tenant, _ in job_codes))
-    }
-    document = {
-        "policies": policies,
-        "tenants": [[tenant, palette.tenant(tenant)] for tenant in tenants],
-        "jobs": [
-            [job_id, tenants[tenant], num_gpus, size_class(num_gpus)]
-            for job_id, tenant, num_gpus in job_codes
-        ],
-        "hour": hour,
-        "page": NODES_PER_PAGE,
-    }
-    return script_json(document)
-
-
-def script_json(document: Any) -> str:
-    r"""JSON without the characters that could end a script element.
-
-    >>> script_json("</script>")
-    '"\\u003c/script\\u003e"'
-    """
-    compact = json.dumps(document, separators=(",", ":"), allow_nan=False)
-    return compact.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+    end_s = start_s + HOUR_S
+    since = f"hour from {duration(start_s)} to {duration(end_s)} after the first submission"
+    dates = calendar.span(start_s, end_s)
+    return f"{since} ({dates})" if dates else since
 
 
 def occupancy(picture: Picture, hour: int) -> list[tuple[str, str, str]]:
     """For each node of an hour: name, share of its GPU time in use, number of jobs."""
-    from .text import percent
-
     start = picture.lanes.from_s + hour * HOUR_S
     end = start + HOUR_S
     busy: Counter[int] = Counter()

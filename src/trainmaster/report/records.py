@@ -10,7 +10,8 @@ them, the k-th row of a job under a policy belongs to that policy's k-th run.
 
     {"schema": 1,
      "runs": [{"policy": str, "nodes": int, "seed": int,   # names one run of summary.json
-       "buckets": {"width_s": float, "start_s": float,   # bucket i starts at start_s + i*width_s
+       "buckets": {"first_submission_s": float,          # on the trace's clock
+                   "start_s": float, "width_s": float,   # bucket i starts at start_s + i*width_s
                    "used_gpus": [float], "running_jobs": [float],
                    "pending_jobs": [float], "pending_gpus": [float]},       # averages over each bucket
        "lanes": null | {"from_s": float, "to_s": float,       # up to 24 hours around the busiest one
@@ -20,7 +21,7 @@ them, the k-th row of a job under a policy belongs to that policy's k-th run.
 
 `devices` is a bit mask of the node's GPUs (bit 0 = the first). `kind` is "run", or
 "overhead" while the job starts, writes a checkpoint or stops. `lanes` is null where
-jobs are not placed on nodes (`--placement pool`). Times are seconds of the trace's clock.
+jobs are not placed on nodes (`--placement pool`). Seconds count from the first submission.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainmaster.model.errors import InputError
 
+from .dates import EPOCH_FROM_S, Calendar
 from .document import Node, parse_json
 
 if TYPE_CHECKING:
@@ -161,7 +163,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Buckets:
-    """Averages over consecutive buckets of `width_s` seconds from `start_s` on."""
+    """Averages over consecutive buckets of `width_s` seconds from `start_s` after the first submission."""
 
     start_s: float
     width_s: float
@@ -191,7 +193,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Lanes:
-    """Who held which devices between `from_s` and `to_s`."""
+    """Who held which devices between `from_s` and `to_s`, seconds after the first submission."""
 
     from_s: float
     to_s: float
@@ -201,11 +203,12 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Series:
-    """How one run went over time."""
+    """How one run went over time; `first_submission_s` is on the trace's clock."""
 
     key: RunKey
     buckets: Buckets
     lanes: Lanes | None
+    first_submission_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -223,6 +226,12 @@ class Records:
     runs: tuple[Run, ...]
     jobs: Mapping[RunKey, Jobs]
     series: Mapping[RunKey, Series]
+
+    @property
+    def calendar(self) -> Calendar:
+        """Dates, where the trace's clock counts from 1970."""
+        firsts = [item.first_submission_s for item in self.series.values()]
+        return Calendar(next((first for first in firsts if first and first >= EPOCH_FROM_S), None))
 
 
 def load_records(folder: str | Path) -> Records:
@@ -349,6 +358,7 @@ def _series(node: Node) -> Series:
         key=RunKey(node["policy"].text(), node["nodes"].optional_whole(), node["seed"].optional_whole()),
         buckets=Buckets(buckets["start_s"].number(), width_s, **columns),
         lanes=None if node["lanes"].value is None else _lanes(node["lanes"]),
+        first_submission_s=buckets["first_submission_s"].optional_number(),
     )
 
 

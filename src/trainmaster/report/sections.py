@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from . import charts, lanes, text
+from . import charts, lane_data, lane_drawing, lanes, sizes, text
 from .parts import HALF, WIDE, Cell, Figure, Table, figure
 from .records import Buckets, Records, Run
 from .story import Comparison
@@ -58,6 +58,7 @@ class Timeline:
     figures: list[Figure]
     columns: int
     last_arrival: str
+    dated: bool
     table: Table
 
 
@@ -84,6 +85,7 @@ def timeline(records: Records, comparison: Comparison, colours: Mapping[str, str
                 longest_queue=queue,
                 until_s=until_s,
                 last_arrival_s=records.trace.span_s,
+                calendar=records.calendar,
                 width=width,
             )
 
@@ -108,7 +110,9 @@ def timeline(records: Records, comparison: Comparison, colours: Mapping[str, str
         "averaged over",
     ]
     table = Table("Use and queue over time", [(heading, "") for heading in headings], rows)
-    return Timeline(found, columns, text.duration(records.trace.span_s), table)
+    last, date = text.duration(records.trace.span_s), records.calendar.at(records.trace.span_s)
+    last_arrival = f"{last} after the first ({date})" if date else f"{last} after the first"
+    return Timeline(found, columns, last_arrival, bool(date), table)
 
 
 @dataclass(frozen=True)
@@ -144,10 +148,10 @@ def lane_section(records: Records, comparison: Comparison) -> LaneSection | None
     picture = pictures[0]
     hour = lanes.busiest_hour(picture.lanes, picture.bars)
     by_tenant = len(palette.tenants) > 1
-    name = lanes.hour_name(picture.lanes.from_s + hour * lanes.HOUR_S)
+    name = lanes.hour_name(picture.lanes.from_s + hour * lanes.HOUR_S, records.calendar)
 
     def draw(unique: str, width: float) -> str:
-        return lanes.draw(unique, picture, hour, palette, by_tenant, width)
+        return lane_drawing.draw(unique, picture, hour, name, palette, by_tenant, width)
 
     headings = [("node", ""), ("GPU time in use", ""), ("jobs", "")]
     rows = [[Cell(cell) for cell in row] for row in lanes.occupancy(picture, hour)]
@@ -155,18 +159,18 @@ def lane_section(records: Records, comparison: Comparison) -> LaneSection | None
     tenants = [(f"t{code}", tenant or "(no name)") for code, tenant in enumerate(palette.tenants)]
     if any(bar.segment.tenant not in palette.tenants for item in pictures for bar in item.bars):
         tenants.append((f"t{lanes.TENANT_COLOURS}", "others"))
-    sizes = sorted({lanes.size_class(bar.segment.num_gpus) for item in pictures for bar in item.bars})
+    classes = sorted({sizes.size_class(bar.segment.num_gpus) for item in pictures for bar in item.bars})
     total, page = len(picture.lanes.nodes), lanes.NODES_PER_PAGE
     return LaneSection(
         figure=figure("Jobs on nodes", "", "lanes", draw, table=table),
-        payload=lanes.payload(pictures, palette, hour),
+        payload=lane_data.payload(pictures, palette, hour, records.calendar),
         policies=[item.policy for item in pictures],
         hour=hour,
         hours=lanes.hours_of(picture.lanes),
         pages=[f"{first + 1} to {min(total, first + page)}" for first in range(0, total, page)],
         hour_name=name,
         tenants=tenants,
-        sizes=[(f"z{code}", lanes.SIZES[code][1]) for code in sizes],
+        sizes=[(f"z{code}", sizes.SIZES[code][1]) for code in classes],
         by_tenant=by_tenant,
         shortened=any(item.lanes is not recorded[item.policy] for item in pictures),
     )

@@ -20,7 +20,7 @@ def facts(records: Records, comparison: Comparison) -> list[tuple[str, str]]:
     waits = trace.recorded
     known = [
         ("Trace", trace.name),
-        ("Jobs", f"{text.count(trace.jobs)}, submitted over {text.duration(trace.span_s)}"),
+        ("Jobs", _submitted(records)),
         (
             "Recorded in the log",
             f"mean wait {text.duration(waits.mean_wait_s)} over {text.plural(waits.jobs, 'job')}"
@@ -38,6 +38,13 @@ def facts(records: Records, comparison: Comparison) -> list[tuple[str, str]]:
         ("Seed", _seeds(records.runs)),
     ]
     return [(name, words) for name, words in known if words]
+
+
+def _submitted(records: Records) -> str:
+    trace = records.trace
+    dates = records.calendar.span(0, trace.span_s)
+    over = f"{text.count(trace.jobs)}, submitted over {text.duration(trace.span_s)}"
+    return f"{over}, {dates}" if dates else over
 
 
 def _clusters(records: Records, comparison: Comparison) -> list[tuple[str, str]]:

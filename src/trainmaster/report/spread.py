@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from . import charts, text
 from .jobs import Floats, Jobs
-from .lanes import SIZES, size_class
 from .parts import BarPanel, BarRow, Cell, Figure, Table, figure, time_cell
 from .records import Records
+from .sizes import SIZES, size_class
 from .story import Comparison
 
 POINTS = 200

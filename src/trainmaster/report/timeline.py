@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .charts import shorten
+from .dates import Calendar
 from .records import Buckets
 from .svg import Scale, drawing, element, line, stairs, time_ticks, words
 from .text import count, duration, unbroken
@@ -23,6 +24,7 @@ def panel(
     longest_queue: float,
     until_s: float,
     last_arrival_s: float,
+    calendar: Calendar,
     width: float,
 ) -> str:
     """GPUs in use above, waiting jobs below, on one time axis.
@@ -31,6 +33,7 @@ def panel(
         capacity: GPUs of the cluster, top of the upper scale.
         longest_queue: top of the lower scale, shared by all panels.
         until_s: end of the time axis, shared by all panels.
+        calendar: puts dates under the time axis where it knows them.
     """
     left, right = 44.0, width - 8
     use_top, use_bottom, queue_top, queue_bottom = 44.0, 126.0, 158.0, 218.0
@@ -48,11 +51,15 @@ def panel(
     ]
     # Lines upright leave the space between the panels to the words there.
     panels = ((use_top, use_bottom), (queue_top, queue_bottom))
-    for tick in x.ticks(time_ticks, 62):
+    ticks = x.ticks(time_ticks, 62)
+    for tick in ticks:
         marks += [line(x(tick), top, x(tick), bottom, class_="grid") for top, bottom in panels]
         marks.append(
             words(x(tick), queue_bottom + 16, unbroken(duration(tick)), text_anchor="middle", class_="tick")
         )
+    dates = calendar.ticks(ticks)
+    for tick, date in zip(ticks, dates, strict=False):
+        marks.append(words(x(tick), queue_bottom + 31, date, text_anchor="middle", class_="tick"))
     for scale, top in ((use, capacity), (queue, longest_queue)):
         for value in (0.0, top):
             marks.append(line(left, scale(value), right, scale(value), class_="grid"))
@@ -62,7 +69,7 @@ def panel(
     if 0 < last_arrival_s < until_s:
         at = x(last_arrival_s)
         marks += [line(at, top, at, bottom, class_="mark") for top, bottom in panels]
-    return drawing(name, width, queue_bottom + 26, title, *marks)
+    return drawing(name, width, queue_bottom + (41 if dates else 26), title, *marks)
 
 
 def _area(x: Scale, y: Scale, edges: Sequence[float], levels: Sequence[float], colour: str) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from trainmaster.model.calendar import Calendar, recorded_calendar
 from trainmaster.model.errors import InputError
+from trainmaster.model.units import to_ns
 
 MEND = "make the folder with `trainmaster simulate TRACE ... --out DIR`"
 
@@ -38,7 +41,7 @@ def gpu_hours(
         InputError: files are missing or faulty, or the run isn't clear.
     """
     folder = Path(folder)
-    number, run = _chosen(_runs(folder), policy, nodes, seed, folder)
+    number, run = _chosen(_summary(folder)["runs"], policy, nodes, seed, folder)
     wanted = {"policy": run["policy"], "nodes": str(run["cluster"]["nodes"]), "seed": str(run["seed"])}
     owners: dict[str, str] = {}
     held: dict[str, float] = {}
@@ -58,17 +61,37 @@ def gpu_hours(
     return sorted(((name, jobs[name], hours[name]) for name in hours), key=lambda row: (-row[2], row[0]))
 
 
-def _runs(folder: Path) -> list[dict[str, Any]]:
+def calendar_and_span(
+    folder: str | Path, *, policy: str | None = None, nodes: int | None = None, seed: int | None = None
+) -> tuple[Calendar | None, int, int]:
+    """The dates of a result's clock, and the instants (ns) of a run's first submission and last end.
+
+    Args:
+        folder, policy, nodes, seed: see `gpu_hours`.
+
+    Raises:
+        InputError: files are missing or faulty, or the run isn't clear.
+    """
+    folder = Path(folder)
+    summary = _summary(folder)
+    trace = summary["trace"]
+    _, run = _chosen(summary["runs"], policy, nodes, seed, folder)
+    start = to_ns(trace.get("start_s", 0))
+    return recorded_calendar(trace), start, start + to_ns(run["makespan_s"] or 0)
+
+
+def _summary(folder: Path) -> dict[str, Any]:
     path = folder / "summary.json"
     try:
-        runs: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["runs"]
-        for run in runs:
-            run["policy"], run["cluster"]["nodes"], run["seed"]
+        summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        recorded_calendar(summary["trace"])
+        for run in summary["runs"]:
+            run["policy"], run["cluster"]["nodes"], run["seed"], run["makespan_s"]
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path, mend=MEND) from None
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"is not a summary ({error})", file=path, mend=MEND) from None
-    return runs
+    return summary
 
 
 def _chosen(
@@ -82,14 +105,25 @@ def _chosen(
         and seed in (None, run["seed"])
     ]
     if len(found) != 1:
-        names = ", ".join(
-            f"{run['policy']} on {run['cluster']['nodes']} nodes, seed {run['seed']}" for run in runs
-        )
         what = "no run matches" if not found else f"{len(found)} runs match"
-        raise InputError(
-            f"{what}; there are: {names}", file=folder, mend="choose with --policy, --nodes, --seed"
-        )
+        choices = _choices([run for _, run in found] or runs)
+        raise InputError(what, file=folder, mend=f"choose with {' or '.join(choices)}")
     return found[0]
+
+
+def _choices(runs: list[dict[str, Any]]) -> list[str]:
+    """The options that name each run, without those that are the same for all."""
+    columns = {
+        "--policy": [shlex.quote(run["policy"]) for run in runs],
+        "--nodes": [str(run["cluster"]["nodes"]) for run in runs],
+        "--seed": [str(run["seed"]) for run in runs],
+    }
+    told = {option: values for option, values in columns.items() if len(set(values)) > 1}
+    told = told or {"--policy": columns["--policy"]}
+    return [
+        " ".join(f"{option} {value}" for option, value in zip(told, values, strict=True))
+        for values in zip(*told.values(), strict=True)
+    ]
 
 
 def _jobs(folder: Path) -> Iterator[dict[str, str]]:

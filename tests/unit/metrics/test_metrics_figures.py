@@ -22,23 +22,23 @@ def gpus(count: int, node: int = 0, first: int = 0) -> Allocation:
     return Allocation.of([Share(node, (1 << count) - 1 << first, count * 1000)])
 
 
-def example() -> Ledger:
+def example(first: int = 0) -> Ledger:
     """On 4 GPUs: `a` takes 2 from 0 to 100; `b` takes 4, waits, is stopped, loses work; `c` is cancelled.
 
-    b: asked at 100, runs 110-160, stopped and saved 166, asked 200, runs 220-260, lost with 30 saved of
-    90, asked 300, runs 300-370.
+    Seconds after `first`, ns. b: asked at 100, runs 110-160, stopped and saved 166, asked 200, runs
+    220-260, lost with 30 saved of 90, asked 300, runs 300-370.
     """
     jobs = {
-        "a": Job("a", 0, 0, Request(2000), tenant="t", deadlines=(Deadline(50 * SECOND, 4.0),)),
+        "a": Job("a", 0, first, Request(2000), tenant="t", deadlines=(Deadline(50 * SECOND, 4.0),)),
         "b": Job(
             "b",
             1,
-            20 * SECOND,
+            first + 20 * SECOND,
             Request(4000),
             tenant="s",
             deadlines=(Deadline(100 * SECOND, 8.0), Deadline(400 * SECOND, 2.0)),
         ),
-        "c": Job("c", 2, 50 * SECOND, Request(1000), tenant="t"),
+        "c": Job("c", 2, first + 50 * SECOND, Request(1000), tenant="t"),
     }
     ledger = Ledger()
     instants = [
@@ -59,8 +59,8 @@ def example() -> Ledger:
         (370, [Finished("b")], []),
     ]
     for at, events, actions in instants:
-        ledger.record(at * SECOND, events, actions)  # type: ignore[arg-type]
-    ledger.close(370 * SECOND)
+        ledger.record(first + at * SECOND, events, actions)  # type: ignore[arg-type]
+    ledger.close(first + 370 * SECOND)
     return ledger
 
 
@@ -151,24 +151,18 @@ class TestSeries:
     @given(
         intervals=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 40), st.integers(1, 8)), max_size=15),
         width=st.sampled_from((1, 7, 10)),
-        begin=st.sampled_from((0, 5)),
     )
-    def test_bucket_means_are_integrals(
-        self, intervals: list[tuple[int, int, int]], width: int, begin: int
-    ) -> None:
+    def test_bucket_means_are_integrals(self, intervals: list[tuple[int, int, int]], width: int) -> None:
         count = 12
-        level = [0.0] * (begin + width * count)
+        level = [0.0] * (width * count)
         for start, length, weight in intervals:
             for second in range(start, min(start + length, len(level))):
                 level[second] += weight
-        expected = [
-            sum(level[begin + width * bucket : begin + width * (bucket + 1)]) / width
-            for bucket in range(count)
-        ]
+        expected = [sum(level[width * bucket : width * (bucket + 1)]) / width for bucket in range(count)]
         starts = np.array([start for start, _, _ in intervals], dtype=float)
         ends = starts + np.array([length for _, length, _ in intervals], dtype=float)
         weights = np.array([weight for _, _, weight in intervals], dtype=float)
-        found = bucket_means(starts, ends, weights, float(begin), float(width), count)
+        found = bucket_means(starts, ends, weights, float(width), count)
         assert found.tolist() == pytest.approx(expected, abs=1e-9)
 
     def test_by_hand(self) -> None:
@@ -189,7 +183,7 @@ class TestSeries:
         ledger.record(job.submit, [Started("a")], [])
         ledger.record(5000 * HOUR, [Finished("a")], [])
         series = time_series(ledger)
-        assert (series["width_s"] % 3600, series["start_s"] % series["width_s"]) == (0, 0)
+        assert (series["width_s"] % 3600, series["start_s"]) == (0, 0)
         assert len(series["used_gpus"]) <= MAX_BUCKETS
         assert series["used_gpus"][1:-1] == [1.0] * (len(series["used_gpus"]) - 2)
 
@@ -209,6 +203,15 @@ class TestSeries:
 
     def test_an_empty_ledger_gives_empty_buckets(self) -> None:
         assert time_series(Ledger())["used_gpus"] == [0.0]
+
+    @pytest.mark.parametrize("first_s", [1_700_000_123, 604_800, -86_400, -100])
+    def test_they_count_from_the_first_submission(self, first_s: int) -> None:
+        """Whatever the trace's clock says: seconds since 1970, a slice's start, less than 0."""
+        at_zero, later = time_series(example()), time_series(example(first_s * SECOND))
+        assert (at_zero.pop("first_submission_s"), later.pop("first_submission_s")) == (0, first_s)
+        assert later == at_zero
+        cluster = Cluster.homogeneous(1, 4)
+        assert lanes(example(first_s * SECOND), cluster, later) == lanes(example(), cluster, at_zero)
 
 
 class TestLanes:

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trainmaster.report import charts
+from trainmaster.report.dates import Calendar
 from trainmaster.report.labels import Box, around_points, spread
 from trainmaster.report.records import Buckets
 from trainmaster.report.svg import Scale, element, number_ticks, stairs, text_width, time_ticks, words
@@ -113,7 +114,7 @@ def test_the_longest_queue_is_the_drawn_mean() -> None:
     waiting = tuple([0.0, 100.0] * 240)
     buckets = Buckets(0.0, 1800.0, waiting, waiting, waiting, waiting)
     room = {"colour": "cb", "capacity": 100.0, "longest_queue": 50.0, "until_s": 864_000.0}
-    drawing = panel("e", "fifo", buckets, **room, last_arrival_s=100.0, width=317.0)  # type: ignore[arg-type]
+    drawing = panel("e", "fifo", buckets, **room, last_arrival_s=100.0, calendar=Calendar(None), width=317.0)  # type: ignore[arg-type]
     assert ">jobs waiting: 1 h means, at most 50</text>" in drawing
     assert 44 + text_width("jobs waiting: 12 h means, at most 1,234") < 317
 
@@ -122,7 +123,7 @@ def test_no_line_runs_through_the_words_between_the_panels() -> None:
     levels = (1.0, 2.0)
     room = {"colour": "cb", "capacity": 8.0, "longest_queue": 2.0, "until_s": 7200.0}
     buckets = Buckets(0.0, 3600.0, levels, levels, levels, levels)
-    drawing = panel("e", "fifo", buckets, **room, last_arrival_s=3000.0, width=317.0)  # type: ignore[arg-type]
+    drawing = panel("e", "fifo", buckets, **room, last_arrival_s=3000.0, calendar=Calendar(None), width=317.0)  # type: ignore[arg-type]
     lines: list[str] = re.findall(r"<line [^>]*>", drawing)
     ends = [[float(re.search(rf' {name}="([^"]+)"', tag)[1]) for name in ("y1", "y2")] for tag in lines]  # type: ignore[index]
     (label,) = [float(y) for y in re.findall(r'y="([^"]+)"[^>]*>jobs waiting', drawing)]
@@ -153,6 +154,7 @@ def drawings(width: float) -> list[str]:
             longest_queue=2,
             until_s=7200,
             last_arrival_s=100,
+            calendar=Calendar(1.7e9),
             width=width,
         ),
     ]

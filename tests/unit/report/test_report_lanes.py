@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ElementTree
 from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainmaster.report import lanes
+from trainmaster.report import lane_data, lane_drawing, lanes
+from trainmaster.report.dates import Calendar
 from trainmaster.report.records import LaneNode, Lanes, Segment
 
 
@@ -104,12 +106,13 @@ def test_the_payload_says_what_the_script_reads() -> None:
         }
     )
     palette = lanes.palette_of(found)
-    text = lanes.payload(found, palette, 0)
+    text = lane_data.payload(found, palette, 0, Calendar(1e9))
     assert "<" not in text and "&" not in text
     document = json.loads(text)
     assert document["policies"][0]["bars"] == [0, 1, 2, 5, 3600, 0, 0, 0, 0, 1, 60, 30, 1, 1]
     assert document["jobs"] == [["</script>", 0, 2, 2], ["b", 1, 1, 1]]
     assert document["tenants"] == [["t-</script>", 0], ["t-b", 1]]
+    assert document["start"] == 1e9
     assert document["policies"][0]["nodes"] == [["n0", 8]] and document["policies"][0]["hours"] == 4
 
 
@@ -134,7 +137,26 @@ def test_the_drawing_shows_the_hour_on_the_first_page_of_nodes() -> None:
         segment(1, 100, 200, job="far", node=40),
     ]
     (picture,) = lanes.pictures({"fifo": over(segments, nodes=41)})
-    drawing = lanes.draw("x", picture, 0, lanes.palette_of([picture]), True, 700)
+    drawing = lane_drawing.draw("x", picture, 0, "first hour", lanes.palette_of([picture]), True, 700)
     assert "now of t-now, 1 GPU, runs on n0 for 1 m 40 s" in drawing
     assert "later of" not in drawing and "far of" not in drawing
     assert ">n31<" in drawing and ">n32<" not in drawing
+
+
+def test_blocks_of_one_tenant_that_follow_each_other_are_seen_apart() -> None:
+    segments = [segment(0xFF, 0, 1800, job="a", gpus=8), segment(0xFF, 1800, 1802, job="b", gpus=8)]
+    (picture,) = lanes.pictures({"fifo": over(segments)})
+    drawing = lane_drawing.draw("x", picture, 0, "first hour", lanes.palette_of([picture]), False, 684)
+    blocks = [
+        block.attrib for block in ElementTree.fromstring(drawing).iter("rect") if "job" in str(block.attrib)
+    ]
+    (first, second) = [(float(block["x"]), float(block["width"])) for block in blocks]
+    assert first == (74, 299.4) and second == (374, 0.8), "a sliver keeps its width"
+
+
+def test_hours_have_dates_where_the_clock_tells() -> None:
+    start = 1_700_000_000.0
+    assert lanes.hour_name(3600.0, Calendar(None)) == "hour from 1 h to 2 h after the first submission"
+    assert lanes.hour_name(3600.0, Calendar(start)) == (
+        "hour from 1 h to 2 h after the first submission (2023-11-14 23:13 to 2023-11-15 00:13 UTC)"
+    )

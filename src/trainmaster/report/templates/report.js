@@ -35,7 +35,7 @@
     });
   }
 
-  // Jobs on nodes. The geometry is that of lanes.py.
+  // Jobs on nodes. The geometry is that of lane_drawing.py.
   const source = byId("lane-data");
   if (!source) return;
   const data = JSON.parse(source.textContent);
@@ -61,6 +61,13 @@
     if (Math.round(s) < 3600) return two(Math.round(s), 60, "m", "s");
     if (Math.round(s / 60) < 1440) return two(Math.round(s / 60), 60, "h", "m");
     return two(Math.round(s / 3600), 24, "d", "h");
+  };
+  const hourName = (start) => {
+    const since = `hour from ${duration(start)} to ${duration(start + 3600)} after the first submission`;
+    if (data.start === null) return since;
+    const [from, to] = [start, start + 3600].map((s) => new Date((data.start + s) * 1000).toISOString());
+    const end = from.slice(0, 10) === to.slice(0, 10) ? to.slice(11, 16) : `${to.slice(0, 10)} ${to.slice(11, 16)}`;
+    return `${since} (${from.slice(0, 10)} ${from.slice(11, 16)} to ${end} UTC)`;
   };
   const shorten = (text, most) => (text.length > most ? `${text.slice(0, most / 2)}…${text.slice(1 - most / 2)}` : text);
 
@@ -95,7 +102,7 @@
     const begin = hour * 3600, end = begin + 3600;
     const x = (s) => left + ((Math.min(end, Math.max(begin, s)) - begin) / 3600) * (right - left);
     const absolute = policy.from + begin;
-    const name = `hour from ${duration(absolute)} to ${duration(absolute + 3600)} after the first submission`;
+    const name = hourName(absolute);
     const svg = make("svg", { class: "chart", viewBox: `0 0 ${width} ${bottom + 24}`, role: "group", "aria-label": `Jobs on nodes under ${policy.policy}, ${name}` });
     const every = Math.max(1, Math.ceil(13 / (offsets[1] - offsets[0])));
     nodes.forEach(([label, gpus], index) => {
@@ -111,8 +118,9 @@
       if (start >= end || start + length <= begin || row < 0 || row >= nodes.length) continue;
       const [, tenant, , size] = data.jobs[job];
       const bar = { job, node: nodes[row][0], length, overhead, start: Math.max(start, begin), y: offsets[row] + first * unit };
+      const wide = x(start + length) - x(start);
       bar.shape = make("rect", {
-        x: x(start), y: bar.y, width: Math.max(0.8, x(start + length) - x(start)), height: Math.max(0.6, span * unit - 0.6),
+        x: x(start), y: bar.y, width: wide > 2.4 ? wide - 0.6 : Math.max(0.8, wide), height: Math.max(0.6, span * unit - 0.6),
         class: `job ${byTenant ? `t${data.tenants[tenant][1]}` : `z${size}`}${overhead ? " overhead" : ""}`,
         tabindex: "-1", role: "img", "aria-label": describe(bar),
       });
