@@ -26,6 +26,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -145,7 +146,9 @@ def _queues(document: Document, entries: dict[str, dict[str, Any] | None]) -> Qu
         try:
             queues.append(Queue(name, parent, **settings))
         except InputError as error:
-            raise document.fault(error.message, key, error.mend) from None
+            beyond = settings.get("guaranteed", 0) > settings.get("limit", inf)
+            where = (*key, "guaranteed" if beyond else "weight")
+            raise document.fault(error.message, where, error.mend) from None
     try:
         return _with_defaults(QueueTree(tuple(queues)), entries)
     except InputError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sim_helpers import trace_of, written
@@ -505,7 +506,7 @@ class TestQueues:
             ("\n  a: {weight: .inf}", "row 3, column queues.a.weight: weight is inf, not a number from 0"),
             (
                 "\n  a: {weight: 1.0e-9}",
-                "row 3, column queues.a: queue a: weight is 1e-09 (give 0, or a number",
+                "row 3, column queues.a.weight: queue a: weight is 1e-09 (give 0, or a number",
             ),
             (
                 "\n  a: {priority: 1.5}",
@@ -525,8 +526,8 @@ class TestQueues:
                 "(a thousandth of a GPU is the smallest part)",
             ),
             (
-                "\n  b:\n  a: {guaranteed: 0.3, limit: 0.2}",
-                "row 4, column queues.a: queue a is guaranteed 0.3 GPUs, above its limit of 0.2 "
+                "\n  a:\n    limit: 0.2\n    guaranteed: 0.3",
+                "row 5, column queues.a.guaranteed: queue a is guaranteed 0.3 GPUs, above its limit of 0.2 "
                 "(raise the limit or lower the guarantee)",
             ),
             (
@@ -543,6 +544,55 @@ class TestQueues:
     )
     def test_faults(self, tmp_path: Path, queues: str, what: str) -> None:
         assert fault(tmp_path, f"{NODES}queues: {queues}\n").startswith(f"FILE, {what}")
+
+
+WORDS = st.sampled_from(["a", "b", "east", "quota", "", "\x1b", "9", "gpus", "limit"])
+SCALARS = WORDS | st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.dates()
+KEYS = st.sampled_from(
+    [
+        "count",
+        "name",
+        "gpus",
+        "type",
+        "labels",
+        "topology",
+        "parent",
+        "guaranteed",
+        "limit",
+        "weight",
+        "priority",
+        "reclaim",
+        "a",
+        "b",
+    ]
+)
+ENTRIES = st.dictionaries(KEYS | SCALARS, SCALARS | st.lists(WORDS) | st.dictionaries(WORDS, SCALARS))
+GOOD = st.fixed_dictionaries({"gpus": st.integers(1, 9)})
+DOCUMENTS = st.fixed_dictionaries(
+    {"nodes": st.lists(GOOD | ENTRIES, max_size=3) | SCALARS},
+    optional={
+        "levels": st.lists(SCALARS, max_size=2) | SCALARS,
+        "queues": st.dictionaries(SCALARS, ENTRIES | SCALARS, max_size=4) | SCALARS,
+        "tenants": st.dictionaries(SCALARS, SCALARS) | SCALARS,
+    },
+)
+
+
+@settings(max_examples=300)
+@given(document=DOCUMENTS)
+def test_any_document_gives_a_cluster_or_one_line_that_names_its_place(
+    tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "fuzz-document.yaml"
+    path.write_text(yaml.safe_dump(document))
+    try:
+        found = read_cluster_file(path)
+    except InputError as error:
+        assert len(str(error).splitlines()) == 1
+        assert error.file == str(path) and error.row is not None
+    else:
+        assert found.cluster.gpus == sum(entry["gpus"] * entry.get("count", 1) for entry in document["nodes"])
+        assert (found.queues is None) == ("queues" not in document)
 
 
 class TestSchema:
