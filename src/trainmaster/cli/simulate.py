@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trainmaster.cli.support import FORMAT_HELP, emit_json, output, path, progress_bar, say
+from trainmaster.cli.support import (
+    FORMAT_HELP,
+    FROM_HELP,
+    TO_HELP,
+    emit_json,
+    output,
+    path,
+    progress_bar,
+    say,
+    sliced,
+)
+from trainmaster.model.calendar import recorded_calendar
 from trainmaster.model.errors import InputError
 from trainmaster.model.text import printable
 from trainmaster.model.units import SECOND
@@ -61,10 +72,8 @@ def simulate(
         Path | None,
         typer.Option(parser=path, help="CSV time_s,node,event: nodes that go down and up."),
     ] = None,
-    start: Annotated[
-        float | None, typer.Option("--from", help="Only jobs submitted from this second on.")
-    ] = None,
-    end: Annotated[float | None, typer.Option("--to", help="Only jobs submitted before this second.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="T", help=FROM_HELP)] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="T", help=TO_HELP)] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first so many jobs.")] = None,
     warmup: Annotated[float, typer.Option(help="Don't count jobs of the first so many seconds.")] = 0.0,
     cooldown: Annotated[float, typer.Option(help="Don't count jobs of the last so many seconds.")] = 0.0,
@@ -142,14 +151,12 @@ def _command(words: list[str]) -> str:
 
 
 def _load(
-    path: Path, format: str, strict: bool, start: float | None, end: float | None, limit: int | None
+    path: Path, format: str, strict: bool, start: str | None, end: str | None, limit: int | None
 ) -> Trace:
     from trainmaster.traces import load_trace, slice_trace
 
-    loaded = load_trace(path, format=format, strict=strict)
-    if start is None and end is None and limit is None:
-        return loaded
-    return slice_trace(loaded, start_s=start, end_s=end, limit=limit)
+    part = sliced(load_trace(path, format=format, strict=strict), start, end)
+    return part if limit is None else slice_trace(part, limit=limit)
 
 
 def _counted(trace: Trace, warmup: float, cooldown: float) -> Trace:
@@ -270,6 +277,9 @@ def _remarks(result: Result) -> list[str]:
         total = sum(dropped.values())
         reasons = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in dropped.items())
         lines.append(f"left out: {total} rows ({reasons})")
+    calendar = recorded_calendar(result.trace)
+    if calendar is not None and calendar.zero:
+        lines.append(f"clock: 0 s is {calendar.text(0)}{'' if calendar.zone else ', in the time of the log'}")
     recorded = result.trace["recorded"]
     if recorded:
         minutes = recorded["mean_wait_s"] / 60

@@ -8,13 +8,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
 from trainmaster.model.text import printable
 
+if TYPE_CHECKING:
+    from trainmaster.model.calendar import Calendar
+    from trainmaster.traces import Trace
+
 FORMAT_HELP = "auto; a trace format: csv, philly, helios, slurm, ...; or a reader in FILE.py[:Class]."
+
+FROM_HELP = "Only jobs submitted from this instant on: seconds of the trace's clock, or a date."
+TO_HELP = "Only jobs submitted before this instant."
 
 BAR_AFTER_S = 1.0
 """A progress bar appears for whatever takes longer than this."""
@@ -61,6 +68,49 @@ def path(text: str) -> Path:
     if not str(text):
         raise typer.BadParameter("is empty, expected a path")
     return Path(text)
+
+
+def span(start: str | None, end: str | None, calendar: Calendar | None) -> tuple[float | None, float | None]:
+    """--from and --to as seconds of a clock; None = open on that side."""
+    from trainmaster.model.calendar import read_instant
+    from trainmaster.traces.slicing import check_span
+
+    start_s = None if start is None else read_instant(start, "--from", calendar)
+    end_s = None if end is None else read_instant(end, "--to", calendar)
+    check_span(start_s, end_s)
+    return start_s, end_s
+
+
+def sliced(trace: Trace, start: str | None, end: str | None) -> Trace:
+    """The jobs submitted within --from and --to; refused when none of them is."""
+    from trainmaster.model.errors import InputError
+    from trainmaster.traces import slice_trace
+
+    if start is None and end is None:
+        return trace
+    start_s, end_s = span(start, end, trace.calendar)
+    part = slice_trace(trace, start_s=start_s, end_s=end_s)
+    if trace.jobs and not part.jobs:
+        words = [f"--from {start}"] if start is not None else []
+        words += [f"--to {end}"] if end is not None else []
+        first, last = (instant(trace.jobs[at].submit, trace.calendar) for at in (0, -1))
+        raise InputError(
+            f"{' '.join(words)} leaves none of the {len(trace):,} jobs",
+            file=trace.path,
+            mend=f"they are submitted from {first} to {last}",
+        )
+    return part
+
+
+def instant(ns: int, calendar: Calendar | None) -> str:
+    """An instant in seconds of its clock, and its date where that is known.
+
+    >>> from trainmaster.model.calendar import Calendar
+    >>> instant(90 * 10**9, None), instant(90 * 10**9, Calendar())
+    ('90 s', '90 s (1970-01-01 00:01:30 UTC)')
+    """
+    date = calendar.text(ns) if calendar is not None else ""
+    return f"{round(ns / 1e9, 3):.12g} s" + (f" ({date})" if date else "")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trainmaster.cli.support import FORMAT_HELP, emit_json, output, path, say
+from trainmaster.cli.support import FORMAT_HELP, FROM_HELP, TO_HELP, emit_json, output, path, say, sliced
 from trainmaster.model.text import printable
 
 if TYPE_CHECKING:
@@ -61,10 +61,8 @@ def convert(
     ],
     format: Format = "auto",
     strict: Strict = False,
-    start: Annotated[
-        float | None, typer.Option("--from", help="Only jobs submitted from this second on.")
-    ] = None,
-    end: Annotated[float | None, typer.Option("--to", help="Only jobs submitted before this second.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="T", help=FROM_HELP)] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="T", help=TO_HELP)] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="At most this many jobs, the first.")] = None,
     fraction: Annotated[
         float, typer.Option("--sample", help="Keep this share of the jobs (0.1 = a tenth), same pattern.")
@@ -77,8 +75,7 @@ def convert(
     with _waiting(f"reading {trace}"):
         part = _load(trace, format, strict)
         read = len(part)
-        if start is not None or end is not None:
-            part = slice_trace(part, start_s=start, end_s=end)
+        part = sliced(part, start, end)
         if fraction != 1.0:
             part = sample(part, fraction, seed)
         if limit is not None:
@@ -88,6 +85,8 @@ def convert(
         emit_json({"path": str(out), "jobs": len(part), "jobs_read": read, "dropped": part.dropped})
         return
     say(f"{len(part):,} of {read:,} jobs written to {out}")
+    if part.origin:
+        say(f"  its dates are not kept: 0 s is {part.origin}")
     for line in part.problems.lines():
         say(f"  {line}")
 

@@ -13,6 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from trainmaster.model.calendar import recorded_calendar
+from trainmaster.model.units import to_ns
 from trainmaster.traces.problems import Problems
 from trainmaster.traces.statistics import Bursts, Declared, RecordedWaits, Share, TraceStatistics
 
@@ -90,7 +92,7 @@ def _figures(statistics: TraceStatistics, glyphs: Glyphs) -> RenderableType:
 def _figure_rows(statistics: TraceStatistics, glyphs: Glyphs) -> Iterable[tuple[str, str]]:
     duration = statistics.duration
     yield "jobs", f"{statistics.jobs:,}{_rows_lost(statistics)}"
-    yield "span", f"{statistics.span_s / 86400:,.1f} days"
+    yield "span", f"{statistics.span_s / 86400:,.1f} days{_dates(statistics)}"
     if statistics.gpu_hours is not None:
         yield "demand", _demand(statistics.gpu_hours, statistics.mean_demand_gpus)
     yield "people", f"{_some(statistics.tenants, 'tenant')}, {_some(statistics.users, 'user')}"
@@ -121,6 +123,15 @@ def _figure_rows(statistics: TraceStatistics, glyphs: Glyphs) -> Iterable[tuple[
 def _rows_lost(statistics: TraceStatistics) -> str:
     lost = sum(statistics.dropped.values())
     return f" ({lost:,} dropped, see below)" if lost else ""
+
+
+def _dates(statistics: TraceStatistics) -> str:
+    """When the first job came, and what that is on the clock that --from and --to count on."""
+    calendar = recorded_calendar(statistics.as_dict())
+    if calendar is None or not statistics.jobs:
+        return ""
+    start = calendar.text(to_ns(statistics.start_s))
+    return f" from {start} (second {statistics.start_s:.12g})" if start else ""
 
 
 def _demand(gpu_hours: float, mean: float | None) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from trainmaster.cli.support import emit_json, output, path, say
+from trainmaster.cli.support import emit_json, instant, output, path, say, span
 from trainmaster.model.errors import InputError
 
 EXAMPLE = "Example: trainmaster usage out/week --by tenant --policy srtf --csv"
@@ -22,24 +23,29 @@ def usage(
     nodes: Annotated[int | None, typer.Option(help="Which capacity of a sweep.")] = None,
     seed: Annotated[int | None, typer.Option(help="Which seed of a sweep.")] = None,
     start: Annotated[
-        float | None, typer.Option("--from", help="Only GPU-time from this second on (needs --events).")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="T",
+            help="Only GPU-time from this instant on: seconds of the clock, or a date; --events only.",
+        ),
     ] = None,
     end: Annotated[
-        float | None, typer.Option("--to", help="Only GPU-time before this second (needs --events).")
+        str | None, typer.Option("--to", metavar="T", help="Only GPU-time before this instant.")
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
     """GPU-hours held by tenant or by user, start-up and checkpoints included."""
-    from trainmaster.report.usage import gpu_hours
-    from trainmaster.traces.slicing import check_span
+    from trainmaster.report.usage import calendar_and_span, gpu_hours
 
     if by not in ("tenant", "user"):
         raise InputError(f"--by {by}: unknown", mend="tenant or user")
     if csv and json:
         raise InputError("--csv and --json exclude each other")
-    check_span(start, end)
-    rows = gpu_hours(folder, by, policy=policy, nodes=nodes, seed=seed, start_s=start, end_s=end)
+    calendar, first, last = calendar_and_span(folder, policy=policy, nodes=nodes, seed=seed)
+    start_s, end_s = span(start, end, calendar)
+    rows = gpu_hours(folder, by, policy=policy, nodes=nodes, seed=seed, start_s=start_s, end_s=end_s)
     if json:
         emit_json([{by: name, "jobs": jobs, "gpu_hours": hours} for name, jobs, hours in rows])
     elif csv:
@@ -55,5 +61,7 @@ def usage(
         say(f"{by:<{width}}  {'jobs':>8}  {'GPU-hours':>12}  share")
         for name, jobs, hours in rows:
             say(f"{name or '-':<{width}}  {jobs:>8,}  {hours:>12,.1f}  {hours / total:>5.1%}")
-        if not rows:
-            say("nobody held a GPU" + ("" if start is None and end is None else " in this span of time"))
+    if not rows:
+        covered = f"the run goes from {instant(first, calendar)} to {instant(last, calendar)}"
+        within = "" if start is None and end is None else f" in this span of time; {covered}"
+        print(f"nobody held a GPU{within}", file=sys.stderr)

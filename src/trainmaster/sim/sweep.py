@@ -299,6 +299,7 @@ def _trace_entry(trace: Trace, prepared: Prepared) -> dict[str, Any]:
         "dropped": dict(sorted(prepared.dropped.items())),
         "ignored": prepared.ignored,
         "recorded": _recorded(trace, prepared),
+        **trace.clock,
         "span_s": (prepared.jobs[-1].submit - prepared.jobs[0].submit) / 1e9,
         "gpu_hours": sum(job.request.gpus * duration for job, duration in pairs) / 3.6e15,
     }

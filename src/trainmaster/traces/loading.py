@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
+from trainmaster.model.calendar import Calendar
 from trainmaster.model.errors import InputError, TrainmasterError
 from trainmaster.model.job import Deadline, Job
 from trainmaster.model.plugin import failure
@@ -58,11 +58,11 @@ def read_trace(reader: Reader, path: Path, *, strict: bool = False) -> Trace:
         pairs.sort(key=lambda pair: pair[0].submit)  # stable: rows of one instant keep their order
         jobs = list(map(itemgetter(0), pairs))
         truths = list(map(itemgetter(1), pairs))
-        origin = _start_at_zero(jobs, source.zone) if reader.wall_clock else ""
+        calendar = _start_at_zero(jobs, source.zone) if reader.wall_clock else None
         jobs, truths = settle(jobs, truths, problems)
         _number(jobs)
     name = path.name.removesuffix(".gz").rsplit(".", 1)[0] or path.name
-    return Trace(jobs, truths, printable(name), str(path), reader.name, problems, source.synthetic, origin)
+    return Trace(jobs, truths, printable(name), str(path), reader.name, problems, source.synthetic, calendar)
 
 
 @contextmanager
@@ -191,18 +191,17 @@ def _fault(job: Job, truth: Truth, columns: Columns) -> RowFault:
 _set_field = object.__setattr__
 
 
-def _start_at_zero(jobs: list[Job], zone: str) -> str:
-    """Move sorted wall-clock jobs so that the first is submitted at 0; returns that instant as text."""
+def _start_at_zero(jobs: list[Job], zone: str) -> Calendar | None:
+    """Move sorted wall-clock jobs so that the first is submitted at 0; returns the dates of that clock."""
     if not jobs:
-        return ""
+        return None
     first = jobs[0].submit
     for job in jobs:
         _set_field(job, "submit", job.submit - first)
         if job.deadlines:
             moved = tuple(Deadline(deadline.at - first, deadline.value) for deadline in job.deadlines)
             _set_field(job, "deadlines", moved)
-    instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=first // 1000)
-    return f"{instant:%Y-%m-%d %H:%M:%S} {zone}".rstrip()
+    return Calendar(first, zone)
 
 
 def _number(jobs: list[Job]) -> None:

@@ -111,5 +111,5 @@ def part(trace: Trace, indexes: list[int]) -> Trace:
         trace.format,
         trace.problems,
         trace.synthetic,
-        trace.origin,
+        trace.calendar,
     )

@@ -138,6 +138,7 @@ class TraceStatistics:
 
     Args:
         dropped, noted: rows at fault and oddities, by reason.
+        clock, start_s, start_unix_s, zone: what its seconds mean; see `Trace.clock`.
         span_s: seconds from the first to the last submission.
         gpu_hours: of the jobs whose duration is known.
         mean_demand_gpus: GPU-seconds of these / span.
@@ -160,6 +161,10 @@ class TraceStatistics:
     jobs: int
     dropped: dict[str, int]
     noted: dict[str, int]
+    clock: str
+    start_s: float
+    start_unix_s: float | None
+    zone: str | None
     span_s: float
     gpu_hours: float | None
     mean_demand_gpus: float | None
@@ -213,6 +218,7 @@ def describe(trace: Trace) -> TraceStatistics:
         jobs=len(jobs),
         dropped=trace.dropped,
         noted=dict(sorted(trace.problems.noted.items())),
+        **trace.clock,
         span_s=trace.span_s,
         gpu_hours=gpu_hours,
         mean_demand_gpus=gpu_hours * 3600 / trace.span_s if gpu_hours and trace.span_s else None,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
+from trainmaster.model.calendar import Calendar, calendar_of
 from trainmaster.model.job import Job
 from trainmaster.model.units import GPU, HOUR, SECOND
 from trainmaster.traces.problems import Problems
@@ -38,7 +40,8 @@ class Trace:
         format: name of the reader.
         problems: what was dropped or noted while reading.
         synthetic: True for generated jobs, which every display says.
-        origin: the wall-clock instant that is time 0, as text; "" when the source has its own zero.
+        calendar: the dates of its clock; None when they are not known. Where the first job is
+            submitted after 1e9 s, the clock is taken to count from 1970 (UTC).
 
     >>> from trainmaster.model.job import Request
     >>> trace = Trace([Job("a", 0, 0, Request(2000))], [Truth(1800 * SECOND)], name="tiny")
@@ -53,10 +56,36 @@ class Trace:
     format: str = ""
     problems: Problems = field(default_factory=Problems)
     synthetic: bool = False
-    origin: str = ""
+    calendar: Calendar | None = None
+
+    def __post_init__(self) -> None:
+        if self.calendar is None and self.jobs:
+            self.calendar = calendar_of(self.jobs[0].submit)
 
     def __len__(self) -> int:
         return len(self.jobs)
+
+    @property
+    def origin(self) -> str:
+        """The date that is time 0, as text; "" when it is not known, or 1970."""
+        return self.calendar.text(0) if self.calendar is not None and self.calendar.zero else ""
+
+    @property
+    def clock(self) -> dict[str, Any]:
+        """What the seconds of its files mean, for records.
+
+        ``clock`` is "unix" (seconds since 1970) or "relative"; ``start_s`` the first submission
+        on that clock, ``start_unix_s`` the same instant in seconds since 1970, None when not
+        known; ``zone`` of the latter "UTC", or "local" when the log names none.
+        """
+        known = self.calendar
+        start = self.jobs[0].submit if self.jobs else 0
+        return {
+            "clock": "unix" if known is not None and not known.zero else "relative",
+            "start_s": _seconds(start),
+            "start_unix_s": None if known is None else _seconds(known.zero + start),
+            "zone": None if known is None else known.zone or "local",
+        }
 
     @property
     def span_s(self) -> float:
@@ -82,6 +111,11 @@ class Trace:
     def dropped(self) -> dict[str, int]:
         """Rows dropped while reading, by reason, sorted by reason."""
         return dict(sorted(self.problems.dropped.items()))
+
+
+def _seconds(ns: int) -> int | float:
+    whole, rest = divmod(ns, SECOND)
+    return ns / SECOND if rest else whole
 
 
 def renumbered(jobs: Iterable[Job]) -> list[Job]:

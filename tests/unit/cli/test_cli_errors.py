@@ -205,7 +205,7 @@ class TestUsage:
         ("words", "what"),
         [
             (("nowhere",), "trainmaster: nowhere/summary.json: can't be read: No such file"),
-            (("out",), "trainmaster: out: 2 runs match; there are: fifo on 1 nodes, seed 0, las on 1 nodes"),
+            (("out",), "trainmaster: out: 2 runs match (choose with --policy fifo or --policy las)"),
             (("out", "--policy", "drf"), "trainmaster: out: no run matches"),
             (("out", "--policy", "las", "--by", "node"), "trainmaster: --by node: unknown (tenant or user)"),
             (

@@ -95,7 +95,10 @@ class TestNumbers:
     def test_a_span_without_any_use_is_said(self, call: Any) -> None:
         assert call("simulate", "week.csv", *CLUSTER, "--policy", "fifo", "--events", "--out", "out")[0] == 0
         code, _, err = call("usage", "out", "--from", "5000")
-        assert (code, err.splitlines()[1:]) == (0, ["nobody held a GPU in this span of time"])
+        assert (code, err.splitlines()[1:]) == (
+            0,
+            ["nobody held a GPU in this span of time; the run goes from 0 s to 110 s"],
+        )
         assert json.loads(call("usage", "out", "--from", "5000", "--json")[1]) == []
 
     @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_usage_bills_what_was_held(capsys: pytest.CaptureFixture[str], trace: Pa
     ]
     code, _, err = call(capsys, "usage", out, "--policy", "las")
     assert code == 2
-    assert "no run matches; there are: fifo on 1 nodes, seed 0" in err
+    assert "no run matches (choose with --policy fifo)" in err
 
 
 def test_policies_are_listed_and_described(capsys: pytest.CaptureFixture[str]) -> None:
