@@ -60,7 +60,7 @@ def render(records: Records) -> str:
 
 
 def _context(records: Records) -> Mapping[str, Any]:
-    from . import sections, setting, spread, story, sweep
+    from . import glossary, reproduce, sections, setting, spread, story, sweep
     from .measures import BY_FIGURE, present
     from .parts import colours_of, measure_bars, numbers, ranking
 
@@ -85,9 +85,10 @@ def _context(records: Records) -> Mapping[str, Any]:
         "colours": colours,
         "headline": story.headline(comparison),
         "price": story.price(comparison, later),
+        "about_baseline": story.about_baseline(comparison),
         "facts": setting.facts(records, comparison),
         "mix": spread.mix(winner_jobs),
-        "about": {run.policy: story.about_policy(run.policy) for run in comparison.runs},
+        "about": {run.policy: glossary.about_policy(run.policy) for run in comparison.runs},
         "window": story.window(records, comparison.winner),
         "unfinished": [warning for run in comparison.runs if (warning := story.unfinished(run))],
         "best": story.best_at(comparison.runs),
@@ -103,5 +104,5 @@ def _context(records: Records) -> Mapping[str, Any]:
         "extra": [(title, panels) for title, panels in extra if panels],
         "numbers": numbers(records.runs, measures),
         "measures": measures,
-        "command": story.folded(story.reproduce(records)),
+        "command": reproduce.folded(reproduce.command(records)),
     }

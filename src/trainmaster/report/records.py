@@ -111,6 +111,7 @@ class Run:
     """One replay: a policy on a cluster with a seed, and its figures.
 
     `relax_s` is the waiting time after which a job accepts any nodes; None: never, or not recorded.
+    `backfill` is the value of that knob, where the policy has it.
     `run["mean_jct_s"]` is a float, or None where the figure does not apply.
     """
 
@@ -123,6 +124,7 @@ class Run:
     figures: Mapping[str, float | None]
     costs: Costs | None = None
     relax_s: float | None = None
+    backfill: str | None = None
     warmup_s: float | None = None
     cooldown_s: float | None = None
 
@@ -216,7 +218,7 @@ class Records:
     """All records of one result folder.
 
     `runs` keeps the order of summary.json; `jobs` and `series` are looked up by
-    `run.key` (a run may have no series).
+    `run.key` (a run may have no series). `baseline` is the policy that the call named as such.
     """
 
     version: str
@@ -226,6 +228,7 @@ class Records:
     runs: tuple[Run, ...]
     jobs: Mapping[RunKey, Jobs]
     series: Mapping[RunKey, Series]
+    baseline: str | None = None
 
     @property
     def calendar(self) -> Calendar:
@@ -270,7 +273,15 @@ def load_records(folder: str | Path) -> Records:
         runs=runs,
         jobs=read_jobs(folder / "jobs.csv", runs, MEND),
         series=series,
+        baseline=_named(summary["baseline"], runs),
     )
+
+
+def _named(node: Node, runs: Sequence[Run]) -> str | None:
+    baseline = node.optional_text()
+    if baseline is not None and all(run.policy != baseline for run in runs):
+        raise node.error(f"names {baseline!r}, of which there is no run")
+    return baseline
 
 
 def as_run(run: Run | Mapping[str, Any]) -> Run:
@@ -303,6 +314,7 @@ def _run(node: Node, summary: Node) -> Run:
         figures={name: node[name].optional_number() for name in FIGURES},
         costs=None if node["costs"].value is None else _costs(node["costs"]),
         relax_s=node["relax_s"].optional_number(),
+        backfill=None if node["knobs"].value is None else node["knobs"]["backfill"].optional_text(),
         warmup_s=node["warmup_s"].optional_number(),
         cooldown_s=node["cooldown_s"].optional_number(),
     )

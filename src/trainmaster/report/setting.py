@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from . import story, text
+from . import glossary, story, text
 from .records import Costs, Records, Run
 from .story import Comparison
 
@@ -15,8 +15,8 @@ LONG_TAIL = 0.2
 def facts(records: Records, comparison: Comparison) -> list[tuple[str, str]]:
     """Pairs of a name and what is to be said of it; what the records don't tell is left out."""
     trace, first = records.trace, comparison.winner
-    placement = story.about_choice(story.PLACEMENTS, first.placement)
-    predictor = story.about_choice(story.PREDICTORS, first.predictor)
+    placement = glossary.about_choice(glossary.PLACEMENTS, first.placement)
+    predictor = glossary.about_choice(glossary.PREDICTORS, first.predictor)
     waits = trace.recorded
     known = [
         ("Trace", trace.name),

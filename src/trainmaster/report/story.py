@@ -15,49 +15,28 @@ from .text import count, duration, percent, plural, times, whole_percent
 ALIKE = 0.01
 """Mean JCTs closer than this share count as equal."""
 
-POLICIES = {
-    "fifo": "First in, first out: jobs start in the order of their submission.",
-    "sjf": "Shortest job first: of the waiting jobs, the one expected to run shortest starts next.",
-    "srtf": "Shortest remaining time first: a job that would finish sooner may interrupt a longer one.",
-    "srsf": "Shortest remaining service first: like srtf, but counts remaining time times GPUs.",
-    "las": "Least attained service (Tiresias): jobs that have used little GPU time so far go first.",
-    "gittins": "Gittins index (Tiresias): favours the jobs most likely to finish soon, judging by past jobs.",
-    "priority": "Priority classes; waiting jobs rise with age.",
-    "drf": "Dominant resource fairness: the tenant with the smallest share of the cluster is served next.",
-    "timeslice": "Time slicing (Gandiva): jobs take turns on the GPUs.",
-}
-BACKFILL = {
-    "greedy": " Any later job that fits may go ahead of a blocked one.",
-    "easy": " Later jobs may go ahead if they don't delay the first blocked one (EASY backfilling).",
-    "conservative": " Later jobs may go ahead if they delay no job before them (conservative backfilling).",
-}
-PREDICTORS = {
-    "oracle": "the policies knew the true durations (an upper bound, not available in practice)",
-    "declared": "the policies relied on what users declared",
-    "history": "the policies estimated durations from similar past jobs",
-    "noisy": "the policies saw the true durations with random errors",
-}
-PLACEMENTS = {
-    "pool": "only the total number of GPUs counts",
-    "pack": "jobs are packed onto as few nodes as possible",
-    "spread": "jobs are spread over many nodes",
-}
-
 
 @dataclass(frozen=True)
 class Comparison:
     """Runs on one cluster with one seed, the lowest mean JCT first.
 
     `where` names that cluster and seed, " on 32 nodes", where the records hold several, else "".
+    `chosen` says why the baseline is the baseline.
     """
 
     runs: tuple[Run, ...]
     baseline: Run
     where: str = ""
+    chosen: str = ""
 
     @property
     def winner(self) -> Run:
         return self.runs[0]
+
+    @property
+    def rival(self) -> Run | None:
+        """What one would change to from the baseline: the winner, or where it wins itself, the next best."""
+        return next((run for run in self.runs if run is not self.baseline), None)
 
     @property
     def others(self) -> tuple[Run, ...]:
@@ -65,10 +44,7 @@ class Comparison:
 
 
 def compare(records: Records) -> Comparison:
-    """The runs that share cluster and seed with the first run, ranked by mean JCT.
-
-    The baseline is plain fifo; without it another fifo; without any, the slowest policy.
-    """
+    """The runs that share cluster and seed with the first run, ranked by mean JCT."""
     first = records.runs[0]
     same = [
         run
@@ -76,10 +52,37 @@ def compare(records: Records) -> Comparison:
         if (run.nodes, run.gpus, run.seed) == (first.nodes, first.gpus, first.seed)
     ]
     ranked = tuple(sorted(same, key=_rank))
-    fifos = [run for run in same if run.policy == "fifo"] or [
-        run for run in same if run.policy.startswith("fifo")
-    ]
-    return Comparison(ranked, (fifos or ranked[-1:])[0], _where(records.runs))
+    baseline, chosen = _baseline(same, ranked, records.baseline)
+    return Comparison(ranked, baseline, _where(records.runs), chosen)
+
+
+def _baseline(given: Sequence[Run], ranked: Sequence[Run], named: str | None) -> tuple[Run, str]:
+    """The run that the others are compared with, and why it is that one.
+
+    What clusters run today is first come, first served, mostly with backfilling; the quickest
+    such policy is the one that flatters the others least.
+    """
+    asked = [run for run in given if run.policy == named]
+    if asked:
+        return asked[0], "as --baseline asks"
+    fifos = [run for run in ranked if run.policy.partition("(")[0] == "fifo"]
+    if len(fifos) > 1:
+        return fifos[0], f"the quickest of the {len(fifos)} FIFO policies"
+    return (fifos[0], "the only FIFO policy") if fifos else (given[0], "the first policy given")
+
+
+def about_baseline(comparison: Comparison) -> str:
+    """Which policy the others are compared with, and what to think of it; "" where there is only one."""
+    baseline = comparison.baseline
+    if comparison.rival is None:
+        return ""
+    chosen = f"The others are compared with {baseline.policy}, {comparison.chosen}."
+    if baseline.backfill != "none":
+        return chosen
+    return (
+        f"{chosen} It lets no job pass a blocked one, so it is easy to beat; schedulers such as Slurm’s "
+        "backfill. Add fifo(backfill=easy) to the policies to compare with that."
+    )
 
 
 def _where(runs: Sequence[Run]) -> str:
@@ -244,26 +247,6 @@ def best_at(runs: Sequence[Run]) -> list[Best]:
     return found
 
 
-def about_policy(policy: str) -> str:
-    """What a policy does, as far as its name tells; "" for an unknown one.
-
-    >>> about_policy("fifo(backfill=greedy)")[-54:]
-    'Any later job that fits may go ahead of a blocked one.'
-    """
-    base, _, knobs = policy.partition("(")
-    about = POLICIES.get(base, "")
-    backfill = next((text for name, text in BACKFILL.items() if f"backfill={name}" in knobs), "")
-    return about + (backfill if about else "")
-
-
-def about_choice(choices: dict[str, str], name: str | None) -> str:
-    """Name and explanation of a predictor ("noisy:0.3") or a placement."""
-    if name is None:
-        return ""
-    about = choices.get(name.partition(":")[0])
-    return f"{name}: {about}" if about else name
-
-
 def load(records: Records, gpus: int | None) -> float | None:
     """GPU-hours asked over those that the cluster has between first and last submission."""
     span_h = records.trace.span_s / 3600
@@ -288,51 +271,3 @@ def window(records: Records, run: Run) -> str:
         f"The figures count {count(counted)} of {plural(replayed, 'job')}: those submitted after the warm-up "
         "and before the cool-down. The charts of completion and waiting times show all jobs."
     )
-
-
-def reproduce(records: Records) -> str:
-    """The command line, as recorded or put together from what the records tell."""
-    if records.command is not None:
-        return records.command
-    runs, first = records.runs, records.runs[0]
-    words = ["trainmaster simulate", _quoted(records.trace.path or "TRACE")]
-    words.append(f"--policy {_quoted(','.join(dict.fromkeys(run.policy for run in runs)))}")
-    nodes = list(dict.fromkeys(run.nodes for run in runs if run.nodes))
-    if nodes and first.gpus and first.nodes and first.gpus % first.nodes == 0:
-        words.append(f"--nodes {','.join(map(str, nodes))} --gpus-per-node {first.gpus // first.nodes}")
-    for option, value in (
-        ("predictor", first.predictor),
-        ("placement", first.placement),
-        ("seed", first.seed),
-    ):
-        if value is not None:
-            words.append(f"--{option} {value}")
-    return " ".join([*words, "--out DIR"])
-
-
-def folded(command: str) -> str:
-    """A command line with each option on a line of its own, to be read and pasted.
-
-    >>> print(folded("trainmaster simulate x.csv --policy 'fifo,las(queues=3)' --strict"))
-    trainmaster simulate x.csv \\
-      --policy 'fifo,las(queues=3)' \\
-      --strict
-    """
-    import shlex
-
-    try:
-        words = shlex.split(command)
-    except ValueError:  # not as the shell would write it; shown as it is
-        return command
-    lines: list[list[str]] = [[]]
-    for word in words:
-        if word.startswith("--"):
-            lines.append([])
-        lines[-1].append(shlex.quote(word))
-    return " \\\n  ".join(" ".join(line) for line in lines if line)
-
-
-def _quoted(word: str) -> str:
-    import shlex
-
-    return shlex.quote(word)

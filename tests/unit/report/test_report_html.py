@@ -166,7 +166,9 @@ def test_every_chart_has_a_table(page: Page) -> None:
 
 def test_it_says_what_was_found(page: Page, folder: Path) -> None:
     text = re.sub(r"\s+", " ", page.text())
-    assert "srtf finishes the average job in 4 h 45 m, 2.7 times as fast as fifo, but the slowest" in text
+    assert (
+        "srtf finishes the average job in 4 h 45 m, 1.2 times as fast as fifo(backfill=greedy), but" in text
+    )
     assert "The price: 163 preemptions" in text
     assert "Synthetic trace." in text
     assert "zero GPUs 7 duration <= 0 2" in text

@@ -60,6 +60,16 @@ def test_names_of_traces(copied: Copied, trace: dict[str, Any], name: str, synth
     assert (found.name, found.synthetic, found.ignored) == (name, synthetic, {})
 
 
+def test_a_named_baseline_is_one_of_the_runs(copied: Copied) -> None:
+    folder = copied()
+    assert load_records(folder).baseline is None
+    edit_json(folder / "summary.json", lambda document: document.update(baseline="las"))
+    assert load_records(folder).baseline == "las"
+    edit_json(folder / "summary.json", lambda document: document.update(baseline="lass"))
+    with pytest.raises(InputError, match="column baseline: names 'lass', of which there is no run"):
+        load_records(folder)
+
+
 def test_an_empty_cell_is_a_job_that_did_not_finish(copied: Copied) -> None:
     folder = copied()
     edit_rows(folder / "jobs.csv", lambda rows: rows[3].update(jct_s="", wait_s="", finish_s=""))

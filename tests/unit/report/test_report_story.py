@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainmaster.report import load_records, sections, spread, story, sweep
+from trainmaster.report import glossary, load_records, reproduce, sections, spread, story, sweep
 from trainmaster.report.charts import Trend
 from trainmaster.report.jobs import Jobs
 from trainmaster.report.measures import BY_FIGURE, judge, present
@@ -55,15 +55,46 @@ def compared(*runs: Run) -> story.Comparison:
     return story.compare(records(runs))
 
 
-def test_runs_are_ranked_and_fifo_is_the_baseline() -> None:
+def test_runs_are_ranked() -> None:
     comparison = compared(
         run("las", 5), run("fifo(backfill=easy)", 3), run("none", None), run("fifo", 9), run("srtf", 1)
     )
     assert [item.policy for item in comparison.runs] == ["srtf", "fifo(backfill=easy)", "las", "fifo", "none"]
-    assert comparison.winner.policy == "srtf" and comparison.baseline.policy == "fifo"
-    assert [item.policy for item in comparison.others] == ["fifo(backfill=easy)", "las", "none"]
-    assert compared(run("las", 5), run("fifo(backfill=easy)", 3)).baseline.policy == "fifo(backfill=easy)"
-    assert compared(run("las", 5), run("srtf", 3)).baseline.policy == "las"
+    assert comparison.winner.policy == "srtf" and comparison.baseline.policy == "fifo(backfill=easy)"
+    assert [item.policy for item in comparison.others] == ["las", "fifo", "none"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "named", "baseline", "why"),
+    [
+        (["fifo", "srtf"], None, "fifo", "the only FIFO policy"),
+        (["las", "fifo(backfill=easy)"], None, "fifo(backfill=easy)", "the only FIFO policy"),
+        (
+            ["fifo", "fifo(backfill=easy)", "srtf"],
+            None,
+            "fifo(backfill=easy)",
+            "the quickest of the 2 FIFO policies",
+        ),
+        (["las", "srtf", "fifoish.py"], None, "las", "the first policy given"),
+        (["fifo", "las", "srtf"], "las", "las", "as --baseline asks"),
+    ],
+)
+def test_the_baseline_is_the_hardest_fifo_and_it_says_so(
+    runs: list[str], named: str | None, baseline: str, why: str
+) -> None:
+    """The later in the list, the quicker."""
+    means = [run(policy, 100 - rank) for rank, policy in enumerate(runs)]
+    comparison = story.compare(records(means, baseline=named))
+    assert (comparison.baseline.policy, comparison.chosen) == (baseline, why)
+    assert story.about_baseline(comparison) == f"The others are compared with {baseline}, {why}."
+
+
+def test_plain_fifo_is_called_easy_to_beat() -> None:
+    plain = run("fifo", 2, knobs={"backfill": "none"})
+    assert "Add fifo(backfill=easy)" in story.about_baseline(compared(plain, run("srtf", 1)))
+    easy = run("fifo", 2, knobs={"backfill": "easy"})
+    assert "Add fifo" not in story.about_baseline(compared(easy, run("srtf", 1)))
+    assert story.about_baseline(compared(plain)) == "", "nothing is compared"
 
 
 def test_only_runs_on_the_first_cluster_and_seed_are_compared() -> None:
@@ -213,12 +244,14 @@ def test_measures_of_later_features_appear_with_their_data() -> None:
 
 def test_a_command_that_reproduces() -> None:
     runs = [run("fifo", 1), run("fifo(backfill=easy)", 1), run("fifo", 1, nodes=16)]
-    assert story.reproduce(records(runs)) == (
+    assert reproduce.command(records(runs)) == (
         "trainmaster simulate 'a b/week.csv' --policy 'fifo,fifo(backfill=easy)' --nodes 8,16 "
         "--gpus-per-node 8 --seed 0 --out DIR"
     )
-    assert story.reproduce(records(runs, command="trainmaster simulate x")) == "trainmaster simulate x"
-    assert story.folded("trainmaster simulate 'x") == "trainmaster simulate 'x", "not for a shell: left alone"
+    assert reproduce.command(records(runs, command="trainmaster simulate x")) == "trainmaster simulate x"
+    assert reproduce.folded("trainmaster simulate 'x") == "trainmaster simulate 'x", (
+        "not for a shell: left alone"
+    )
 
 
 def test_load_and_unfinished() -> None:
@@ -231,10 +264,10 @@ def test_load_and_unfinished() -> None:
 
 
 def test_policies_and_choices_in_words() -> None:
-    assert "EASY" in story.about_policy("fifo(backfill=easy)")
-    assert story.about_policy("own.py") == ""
-    assert story.about_choice(story.PREDICTORS, "noisy:0.3").startswith("noisy:0.3: the policies saw")
-    assert story.about_choice(story.PREDICTORS, "crystal") == "crystal"
+    assert "EASY" in glossary.about_policy("fifo(backfill=easy)")
+    assert glossary.about_policy("own.py") == ""
+    assert glossary.about_choice(glossary.PREDICTORS, "noisy:0.3").startswith("noisy:0.3: the policies saw")
+    assert glossary.about_choice(glossary.PREDICTORS, "crystal") == "crystal"
 
 
 def test_colours_are_distinct_and_the_baseline_is_neutral() -> None:
