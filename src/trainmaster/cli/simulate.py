@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trainmaster.cli.support import (
+    COLUMNS_HELP,
     FORMAT_HELP,
     FROM_HELP,
     TO_HELP,
     emit_json,
     output,
+    own_columns,
     path,
     progress_bar,
     say,
@@ -80,6 +82,7 @@ def simulate(
     seed: Annotated[str, typer.Option(help="Seed; several, 0,1,2, for as many runs.")] = "0",
     jobs: Annotated[int, typer.Option(help="Runs at the same time, each in a process.")] = 1,
     format: Annotated[str, typer.Option(help=FORMAT_HELP)] = "auto",
+    columns: Annotated[list[str] | None, typer.Option(help=COLUMNS_HELP)] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first row at fault (exit code 2).")
     ] = False,
@@ -119,7 +122,7 @@ def simulate(
         logs = Path(stack.enter_context(_event_folder())) if events else None
         update = stack.enter_context(progress_bar("simulating"))
         result = run(
-            _counted(_load(trace, format, strict, start, end, limit), warmup, cooldown),
+            _counted(_load(trace, format, strict, columns, start, end, limit), warmup, cooldown),
             clusters,
             policy,
             seed=seeds,
@@ -151,11 +154,18 @@ def _command(words: list[str]) -> str:
 
 
 def _load(
-    path: Path, format: str, strict: bool, start: str | None, end: str | None, limit: int | None
+    path: Path,
+    format: str,
+    strict: bool,
+    columns: list[str] | None,
+    start: str | None,
+    end: str | None,
+    limit: int | None,
 ) -> Trace:
     from trainmaster.traces import load_trace, slice_trace
 
-    part = sliced(load_trace(path, format=format, strict=strict), start, end)
+    loaded = load_trace(path, format=format, strict=strict, columns=own_columns(columns))
+    part = sliced(loaded, start, end)
     return part if limit is None else slice_trace(part, limit=limit)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 FORMAT_HELP = "auto; a trace format: csv, philly, helios, slurm, ...; or a reader in FILE.py[:Class]."
 
+COLUMNS_HELP = (
+    "For a CSV with names of its own: job_id=NAME,submit_s=NAME,num_gpus=NAME,...; units stay ours."
+)
 FROM_HELP = "Only jobs submitted from this instant on: seconds of the trace's clock, or a date."
 TO_HELP = "Only jobs submitted before this instant."
 
@@ -68,6 +72,25 @@ def path(text: str) -> Path:
     if not str(text):
         raise typer.BadParameter("is empty, expected a path")
     return Path(text)
+
+
+def own_columns(texts: list[str] | None) -> dict[str, str]:
+    """--columns: what the file calls columns of the schema. A name may hold blanks and commas.
+
+    >>> own_columns(["submit_s=Queued At,num_gpus=GPUs, all"])
+    {'submit_s': 'Queued At', 'num_gpus': 'GPUs, all'}
+    """
+    from trainmaster.model.errors import InputError
+
+    names: dict[str, str] = {}
+    for pair in (pair for text in texts or () for pair in re.split(r",(?=\s*\w+\s*=)", text)):
+        ours, equals, own = (part.strip() for part in pair.partition("="))
+        if not (ours and equals and own):
+            raise InputError(f"can't read --columns {pair}", mend="write submit_s=NAME,num_gpus=NAME")
+        if ours in names:
+            raise InputError(f"--columns names {ours} twice", mend="give it once")
+        names[ours] = own
+    return names
 
 
 def span(start: str | None, end: str | None, calendar: Calendar | None) -> tuple[float | None, float | None]:

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trainmaster.cli.support import FORMAT_HELP, FROM_HELP, TO_HELP, emit_json, output, path, say, sliced
+from trainmaster.cli.support import (
+    COLUMNS_HELP,
+    FORMAT_HELP,
+    FROM_HELP,
+    TO_HELP,
+    emit_json,
+    output,
+    own_columns,
+    path,
+    say,
+    sliced,
+)
 from trainmaster.model.text import printable
 
 if TYPE_CHECKING:
@@ -24,6 +35,7 @@ TraceFile = Annotated[
     Path, typer.Argument(parser=path, metavar="TRACE", help="A job log of any known format.")
 ]
 Format = Annotated[str, typer.Option("--format", help=FORMAT_HELP)]
+Columns = Annotated[list[str] | None, typer.Option("--columns", help=COLUMNS_HELP)]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row at fault (exit code 2).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout instead.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.")]
@@ -33,11 +45,17 @@ Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.")]
     epilog="Example: trainmaster trace info week.csv.gz",
     help="Statistics of a trace, and a picture of its jobs per hour, sizes and run times.",
 )
-def info(trace: TraceFile, format: Format = "auto", strict: Strict = False, json: Json = False) -> None:
+def info(
+    trace: TraceFile,
+    format: Format = "auto",
+    columns: Columns = None,
+    strict: Strict = False,
+    json: Json = False,
+) -> None:
     from trainmaster.traces.statistics import describe
 
     with _waiting(f"reading {trace}"):
-        loaded = _load(trace, format, strict)
+        loaded = _load(trace, format, columns, strict)
         statistics = describe(loaded)
     if json:
         emit_json({**statistics.as_dict(), "problems": loaded.problems.lines()})
@@ -60,6 +78,7 @@ def convert(
         ),
     ],
     format: Format = "auto",
+    columns: Columns = None,
     strict: Strict = False,
     start: Annotated[str | None, typer.Option("--from", metavar="T", help=FROM_HELP)] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="T", help=TO_HELP)] = None,
@@ -73,7 +92,7 @@ def convert(
     from trainmaster.traces import sample, slice_trace, write_csv
 
     with _waiting(f"reading {trace}"):
-        part = _load(trace, format, strict)
+        part = _load(trace, format, columns, strict)
         read = len(part)
         part = sliced(part, start, end)
         if fraction != 1.0:
@@ -176,10 +195,10 @@ def download(
         say(f"  {command}")
 
 
-def _load(path: Path, format: str, strict: bool) -> Trace:
+def _load(path: Path, format: str, columns: list[str] | None, strict: bool) -> Trace:
     from trainmaster.traces import load_trace
 
-    return load_trace(path, format=format, strict=strict)
+    return load_trace(path, format=format, strict=strict, columns=own_columns(columns))
 
 
 def _written(trace: Trace, out: Path, write: Callable[[Trace, Path], None]) -> None:

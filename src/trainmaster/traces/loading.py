@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
@@ -27,7 +27,13 @@ FORMATS: Final[tuple[str, ...]] = tuple(BUILT_IN)
 """Formats that come with Trainmaster; other packages may add more."""
 
 
-def load_trace(path: str | Path, *, format: str = "auto", strict: bool = False) -> Trace:
+def load_trace(
+    path: str | Path,
+    *,
+    format: str = "auto",
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+) -> Trace:
     """Read a job log of any known format.
 
     Args:
@@ -35,6 +41,8 @@ def load_trace(path: str | Path, *, format: str = "auto", strict: bool = False) 
         format: "auto" recognizes it by its first characters; else one of `FORMATS`,
             or a Python file with a reader (``my_reader.py``, ``my_readers.py:MyReader``).
         strict: raise at the first row at fault instead of dropping and counting it.
+        columns: for a CSV with names of its own: what it calls columns of the schema, such as
+            ``{"submit_s": "Queued At"}``; the units are those of the schema.
 
     Returns:
         The trace; ``trace.problems`` tells which rows were dropped and why.
@@ -44,7 +52,15 @@ def load_trace(path: str | Path, *, format: str = "auto", strict: bool = False) 
             format, a column missing), or, when strict, a row.
     """
     path = Path(path)
-    reader = _recognize(Source(path)) if format == "auto" else find_reader(format)
+    reader: Reader
+    if columns:
+        from trainmaster.traces.readers.normalized import NormalizedReader
+
+        if format not in ("auto", "csv"):
+            raise InputError(f"--columns is for plain CSV, not for {format}", mend="leave one of the two out")
+        reader = NormalizedReader(columns)
+    else:
+        reader = _recognize(Source(path)) if format == "auto" else find_reader(format)
     return read_trace(reader, path, strict=strict)
 
 
@@ -93,8 +109,8 @@ def _recognize(source: Source) -> Reader:
     if "\0" in head:
         raise InputError("is not text", file=path, mend="unpack the archive and give the trace inside")
     hint = _delimiter_hint(head.splitlines()[0]) or (
-        f"name it with --format ({', '.join(FORMATS)}), "
-        f"or give a header with {', '.join(REQUIRED)} and duration_s"
+        f"name it with --format ({', '.join(FORMATS)}); a CSV needs a header with {', '.join(REQUIRED)} "
+        f"and duration_s, or names for them: --columns submit_s=NAME,num_gpus=NAME,..."
     )
     raise InputError("is of no known trace format", file=path, row=1, mend=hint)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from decimal import Decimal
+from difflib import get_close_matches
+from shlex import quote
 from typing import Final
 
 from trainmaster.model.job import Deadline, Workload
@@ -71,6 +73,28 @@ def delimiter_hint(header: str, known: Collection[str] = COLUMNS, wanted: str = 
     return ""
 
 
+def found_hint(name: str, names: Collection[str], option: str = "") -> str:
+    """What to do about a column that isn't among those of a header.
+
+    Args:
+        option: how to say which of them it is, up to the name of the column; "" = there is no way.
+
+    >>> found_hint("num_gpus", ["job_id", "n_gpus"])
+    "found job_id, n_gpus; did you mean 'n_gpus'?"
+    >>> found_hint("num_gpus", ["job_id", "Cards"], "--columns num_gpus=")
+    'found job_id, Cards; if it is one of these: --columns num_gpus=NAME'
+    """
+    found = [other for other in names if other]
+    if not found:
+        return "give a header line"
+    close = next(iter(get_close_matches(name, found, n=1, cutoff=0.6)), "")
+    hint = f"found {', '.join(found)}"
+    if option:
+        which = f"{close!r}: {option}{quote(close)}" if close else f"one of these: {option}NAME"
+        return f"{hint}; if it is {which}"
+    return f"{hint}; did you mean {close!r}?" if close else hint
+
+
 _LIMIT_NS: Final = LIMIT_S * SECOND
 
 # Below this a float is so much finer than a nanosecond that a fraction can't vanish in it.
@@ -131,7 +155,10 @@ def time_field(text: str, column: str, reason: str, unit: int = SECOND) -> int:
         return parse_time(text, unit)
     except (ValueError, OverflowError):
         what = f"{text!r} is not a finite time" if text.strip() else "is empty"
-        raise RowFault(reason, what, column=column, mend="a number, such as 3600 or 0.5") from None
+        mend = "a number, such as 3600 or 0.5"
+        if "-" in text[1:] or ":" in text:
+            mend = "seconds, such as 3600 or 0.5; for dates, seconds since 1970"
+        raise RowFault(reason, what, column=column, mend=mend) from None
 
 
 def gpus_field(text: str, column: str = "num_gpus", reason: str = "gpus_invalid") -> int:

@@ -72,6 +72,34 @@ def refused(done: tuple[int, str, str]) -> str:
     return err[:-1]
 
 
+class TestColumns:
+    LOG = 'Job,"Queued, at",GPUs,Ran\na,0,4,100\nb,50,2,10\n'
+
+    def test_every_command_takes_them(self, call: Any) -> None:
+        Path("own.csv").write_text(self.LOG)
+        words = (
+            "--columns",
+            "job_id=Job,submit_s=Queued, at",
+            "--columns",
+            "num_gpus=GPUs, duration_s = Ran",
+        )
+        assert json.loads(call("trace", "info", "own.csv", *words, "--json")[1])["jobs"] == 2
+        assert json.loads(call("simulate", "own.csv", *CLUSTER, *words, "--json")[1])["trace"]["jobs"] == 2
+        assert call("trace", "convert", "own.csv", "new.csv", *words)[0] == 0
+        assert Path("new.csv").read_text() == "job_id,submit_s,duration_s,num_gpus\na,0,100,4\nb,50,10,2\n"
+
+    @pytest.mark.parametrize(
+        ("text", "what"),
+        [
+            ("Queued At", "can't read --columns Queued At (write submit_s=NAME,num_gpus=NAME)"),
+            ("submit_s=", "can't read --columns submit_s= "),
+            ("job_id=Job,job_id=Ran", "--columns names job_id twice"),
+        ],
+    )
+    def test_what_can_not_be_read(self, call: Any, text: str, what: str) -> None:
+        assert what in refused(call("simulate", "week.csv", *CLUSTER, "--columns", text))
+
+
 class TestNumbers:
     @pytest.mark.parametrize(
         ("words", "what"),

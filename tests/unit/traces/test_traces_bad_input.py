@@ -80,12 +80,12 @@ def test_every_needed_column_is_missed_by_name(write, column: str) -> None:
 
 def test_missing_column(write) -> None:
     path = write("job_id,submit_s,duration,num_gpus\na,0,1,1\n")
-    mend = "found job_id, submit_s, duration, num_gpus; did you mean 'duration'?"
+    mend = "found job_id, submit_s, duration, num_gpus; if it is 'duration': --columns duration_s=duration"
     assert message(path) == f"{path}, row 1, column duration_s: the column is missing ({mend})"
     path = write("job_id,gpu_num,submit_time\n", "cluster_log.csv")
     assert message(path, format="helios") == (
         f"{path}, row 1, column duration: the column is missing in this helios trace "
-        "(found job_id, gpu_num, submit_time; known: gpu_num, job_id, submit_time)"
+        "(found job_id, gpu_num, submit_time)"
     )
 
 

@@ -41,8 +41,8 @@ class Reader(ABC):
     """True when `submit` counts from 1970: the loader then moves the first job to time 0."""
     directory: ClassVar[bool] = False
     """True when a trace of this format may be a folder."""
-    columns: ClassVar[Columns] = Columns()
-    """What the format calls the columns that the loader may find at fault."""
+    columns: Columns = Columns()
+    """What the format, or the file at hand, calls the columns that the loader may find at fault."""
 
     @abstractmethod
     def detect(self, head: str, path: Path) -> bool:

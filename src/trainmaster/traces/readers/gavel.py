@@ -33,7 +33,7 @@ class GavelReader(Reader):
     name: ClassVar[str] = "gavel"
     citation: ClassVar[str] = "Narayanan et al., OSDI '20; github.com/stanford-futuredata/gavel"
 
-    columns: ClassVar[Columns] = Columns("line", "arrival", "total steps", "scale factor")
+    columns: Columns = Columns("line", "arrival", "total steps", "scale factor")
 
     def detect(self, head: str, path: Path) -> bool:
         fields = head.split("\n", 1)[0].split("\t")

@@ -34,7 +34,7 @@ class HeliosReader(TableReader):
         "end_time",
         "queue",
     )
-    columns: ClassVar[Columns] = Columns("job_id", "submit_time", "duration", "gpu_num")
+    columns: Columns = Columns("job_id", "submit_time", "duration", "gpu_num")
     class_column: ClassVar[str] = ""
     """Column with the source's own label of the job."""
 

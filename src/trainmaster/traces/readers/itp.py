@@ -20,7 +20,7 @@ class ItpReader(TableReader):
     name: ClassVar[str] = "itp"
     citation: ClassVar[str] = "Gu et al., ASPLOS '23; github.com/microsoft/elasticflow-traces"
     signature: ClassVar[tuple[str, ...]] = ("job_id", "submission_time", "duration", "num_gpu")
-    columns: ClassVar[Columns] = Columns("job_id", "submission_time", "duration", "num_gpu")
+    columns: Columns = Columns("job_id", "submission_time", "duration", "num_gpu")
     required: ClassVar[tuple[str, ...]] = signature
     optional: ClassVar[tuple[str, ...]] = ("model_name", "batch_size", "num_iteration", "deadline")
 

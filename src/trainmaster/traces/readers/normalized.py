@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import ClassVar
@@ -17,6 +17,7 @@ from trainmaster.traces.schema import (
     deadline_fields,
     delimiter_hint,
     flag_field,
+    found_hint,
     gpu_types_field,
     gpus_field,
     number_field,
@@ -46,11 +47,29 @@ _NOTHING_RARE: _Rare = (0, None, None, (), (), "")
 
 
 class NormalizedReader(Reader):
-    """The normalized CSV."""
+    """The normalized CSV.
+
+    Args:
+        names: what this file calls columns of the schema, where it has names of its own.
+
+    Raises:
+        InputError: a column that the schema doesn't have.
+    """
 
     name: ClassVar[str] = "csv"
     citation: ClassVar[str] = "trainmaster.traces.schema.COLUMNS"
-    columns: ClassVar[Columns] = Columns("job_id", "submit_s", "duration_s", "num_gpus")
+    columns: Columns = Columns("job_id", "submit_s", "duration_s", "num_gpus")
+
+    def __init__(self, names: Mapping[str, str] | None = None) -> None:
+        self._names = dict(names or {})
+        for name in self._names:
+            if name not in COLUMNS:
+                raise InputError(f"--columns: there is no column {name!r}", mend=nearest(name, COLUMNS))
+        self.columns = Columns(*map(self._own, type(self).columns))
+
+    def _own(self, name: str) -> str:
+        """What the file calls a column of the schema."""
+        return self._names.get(name, name)
 
     def detect(self, head: str, path: Path) -> bool:
         names = {name.strip().strip('"') for name in head.lstrip().split("\n", 1)[0].split(",")}
@@ -59,7 +78,7 @@ class NormalizedReader(Reader):
     def read(self, source: Source, problems: Problems) -> Iterator[tuple[Job, Truth]]:
         table = source.table(drop=problems.drop_unread)
         first_line, names = next(table, (0, []))
-        at = _columns(names, source, first_line, problems)
+        at = self._places([name.strip() for name in names], source, first_line, problems)
         width = len(names)
         request_of = _requests(at)
         rare_of = _rare(at)
@@ -84,6 +103,7 @@ class NormalizedReader(Reader):
                     rare = rare_of(row) if rare_of else _NOTHING_RARE
                     truth = truth_of(row, line)
                 except RowFault as fault:
+                    fault.column = fault.column and self._own(fault.column)
                     problems.drop_fault(fault, line)
                     continue
                 tenant = "" if at_tenant is None else known.setdefault(row[at_tenant], row[at_tenant])
@@ -94,34 +114,27 @@ class NormalizedReader(Reader):
         finally:
             problems.rows += row_count
 
-
-def _columns(names: list[str], source: Source, line: int, problems: Problems) -> dict[str, int]:
-    """Place of each known column; raises `InputError` when the header is at fault."""
-    names = [name.strip() for name in names]
-    for name in names:
-        if names.count(name) > 1 and name:
-            raise InputError("the column is there twice", file=source.path, row=line, column=name)
-    at = {name: index for index, name in enumerate(names) if name in COLUMNS}
-    needed = [*REQUIRED, *([] if "model" in at else ["duration_s"])]
-    for name in needed:
-        if name not in at:
-            raise InputError(
-                "the column is missing",
-                file=source.path,
-                row=line or 1,
-                column=name,
-                mend=_header_hint(name, names),
-            )
-    for name in names:
-        if name not in COLUMNS:
-            problems.note("unknown_column", line, column=name, message="the column is ignored")
-    return at
-
-
-def _header_hint(name: str, names: list[str]) -> str:
-    found = [other for other in names if other]
-    known = f"found {', '.join(found)}; {nearest(name, found)}" if found else "give a header line"
-    return delimiter_hint(",".join(names)) or known
+    def _places(self, names: list[str], source: Source, line: int, problems: Problems) -> dict[str, int]:
+        """Place of each known column; raises `InputError` when the header is at fault."""
+        for name in names:
+            if names.count(name) > 1 and name:
+                raise InputError("the column is there twice", file=source.path, row=line, column=name)
+        at = {name: names.index(self._own(name)) for name in COLUMNS if self._own(name) in names}
+        for name in (*REQUIRED, *([] if "model" in at else ["duration_s"]), *self._names):
+            if name not in at:
+                raise InputError(
+                    "the column is missing",
+                    file=source.path,
+                    row=line or 1,
+                    column=self._own(name),
+                    mend=delimiter_hint(",".join(names), [*COLUMNS, *self._names.values()])
+                    or found_hint(self._own(name), names, f"--columns {name}="),
+                )
+        used = {names[place] for place in at.values()}
+        for name in names:
+            if name not in used:
+                problems.note("unknown_column", line, column=name, message="the column is ignored")
+        return at
 
 
 def _requests(at: dict[str, int]) -> Callable[[list[str]], Request]:

@@ -22,7 +22,7 @@ class OpenbReader(TableReader):
     name: ClassVar[str] = "openb"
     citation: ClassVar[str] = "Weng et al., ATC '23; github.com/alibaba/clusterdata, cluster-trace-gpu-v2023"
     signature: ClassVar[tuple[str, ...]] = ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time")
-    columns: ClassVar[Columns] = Columns("name", "creation_time", "deletion_time", "num_gpu")
+    columns: Columns = Columns("name", "creation_time", "deletion_time", "num_gpu")
     required: ClassVar[tuple[str, ...]] = (*signature, "scheduled_time")
     optional: ClassVar[tuple[str, ...]] = ("gpu_spec", "qos", "pod_phase")
 

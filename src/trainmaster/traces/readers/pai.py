@@ -38,7 +38,7 @@ class PaiReader(Reader):
 
     name: ClassVar[str] = "pai"
     citation: ClassVar[str] = "Weng et al., NSDI '22; github.com/alibaba/clusterdata, cluster-trace-gpu-v2020"
-    columns: ClassVar[Columns] = Columns("job_name", "start_time", "end_time", "plan_gpu")
+    columns: Columns = Columns("job_name", "start_time", "end_time", "plan_gpu")
     directory: ClassVar[bool] = True
 
     def detect(self, head: str, path: Path) -> bool:

@@ -45,7 +45,7 @@ class PhillyReader(Reader):
     name: ClassVar[str] = "philly"
     citation: ClassVar[str] = "Jeon et al., ATC '19; github.com/msr-fiddle/philly-traces"
     wall_clock: ClassVar[bool] = True
-    columns: ClassVar[Columns] = Columns("jobid", "submitted_time", "attempts", "attempts")
+    columns: Columns = Columns("jobid", "submitted_time", "attempts", "attempts")
 
     def detect(self, head: str, path: Path) -> bool:
         return head.lstrip().startswith("[") and '"jobid"' in head

@@ -36,7 +36,7 @@ class SlurmReader(TableReader):
     delimiter: ClassVar[str] = "|"
     quoted: ClassVar[bool] = False
     signature: ClassVar[tuple[str, ...]] = ("JobID", "Submit")
-    columns: ClassVar[Columns] = Columns("JobID", "Submit", "Elapsed", "ReqTRES")
+    columns: Columns = Columns("JobID", "Submit", "Elapsed", "ReqTRES")
     required: ClassVar[tuple[str, ...]] = ("JobID", "Submit")
     optional: ClassVar[tuple[str, ...]] = (
         *("User", "Account", "Partition", "State", "Start", "End", "ElapsedRaw", "Elapsed"),
@@ -52,6 +52,9 @@ class SlurmReader(TableReader):
                     row=1,
                     mend="add one to sacct --format",
                 )
+        run_time = next(name for name in ("ElapsedRaw", "Elapsed", "End") if name in names)
+        gpus = next(name for name in ("ReqTRES", "ReqGRES", "AllocTRES") if name in names)
+        self.columns = Columns("JobID", "Submit", run_time, gpus)
 
     def record(self, fields: dict[str, str], line: int, reading: Reading) -> tuple[Job, Truth] | None:
         job_id = id_field(fields["JobID"], "JobID")

@@ -37,7 +37,7 @@ class SwfReader(Reader):
     name: ClassVar[str] = "swf"
     citation: ClassVar[str] = "Chapin et al. 1999; www.cs.huji.ac.il/labs/parallel/workload/swf.html"
 
-    columns: ClassVar[Columns] = Columns("job number", "submit time", "run time", "requested processors")
+    columns: Columns = Columns("job number", "submit time", "run time", "requested processors")
 
     def detect(self, head: str, path: Path) -> bool:
         lines = [line for line in head.splitlines() if line.strip()]

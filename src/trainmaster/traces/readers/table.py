@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from trainmaster.model.errors import InputError, nearest
+from trainmaster.model.errors import InputError
 from trainmaster.model.job import Job, Request
 from trainmaster.traces.problems import Problems, RowFault
 from trainmaster.traces.readers.base import Reader
-from trainmaster.traces.schema import delimiter_hint
+from trainmaster.traces.schema import delimiter_hint, found_hint
 from trainmaster.traces.source import Source
 from trainmaster.traces.stamps import Stamps
 from trainmaster.traces.trace import Truth
@@ -99,9 +99,8 @@ class TableReader(Reader):
         known = (*self.required, *self.optional)
         for name in self.required:
             if name not in names:
-                found = [other for other in names if other]
-                mend = f"found {', '.join(found)}; {nearest(name, found)}" if found else "give a header line"
-                mend = delimiter_hint(self.delimiter.join(names), known, self.delimiter) or mend
+                mend = delimiter_hint(self.delimiter.join(names), known, self.delimiter)
+                mend = mend or found_hint(name, names)
                 raise InputError(
                     f"the column is missing in this {self.name} trace",
                     file=source.path,

@@ -30,7 +30,7 @@ class TiresiasReader(TableReader):
     name: ClassVar[str] = "tiresias"
     citation: ClassVar[str] = "Gu et al., NSDI '19; github.com/SymbioticLab/Tiresias"
     signature: ClassVar[tuple[str, ...]] = ("job_id", "num_gpu", "submit_time", "iterations", "duration")
-    columns: ClassVar[Columns] = Columns("job_id", "submit_time", "duration", "num_gpu")
+    columns: Columns = Columns("job_id", "submit_time", "duration", "num_gpu")
     required: ClassVar[tuple[str, ...]] = ("job_id", "num_gpu", "submit_time", "duration")
     optional: ClassVar[tuple[str, ...]] = ("model_name", "batch_size", "iterations", "user")
     unit: ClassVar[int] = SECOND
