@@ -54,13 +54,17 @@ def render(records: Records) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(
-        unbroken=text.unbroken, side_by_side=side_by_side, percent=text.percent, amount=text.count
+        unbroken=text.unbroken,
+        side_by_side=side_by_side,
+        percent=text.percent,
+        amount=text.count,
+        duration=text.duration,
     )
     return environment.get_template("report.html.j2").render(_context(records))
 
 
 def _context(records: Records) -> Mapping[str, Any]:
-    from . import glossary, reproduce, sections, setting, spread, story, sweep
+    from . import effects, glossary, reproduce, sections, setting, spread, story, sweep
     from .measures import BY_FIGURE, present
     from .parts import colours_of, measure_bars, numbers, ranking
 
@@ -98,6 +102,7 @@ def _context(records: Records) -> Mapping[str, Any]:
         "size_panels": spread.size_panels(by_size, comparison, colours),
         "size_table": spread.waits_table("Waiting by size", "size", by_size, comparison),
         "tenants": spread.tenant_figure(by_tenant, comparison, colours),
+        "effects": effects.effects(records, comparison),
         "timeline": sections.timeline(records, comparison, colours),
         "lanes": sections.lane_section(records, comparison),
         "sweep": sweep.sweep(records, comparison, colours),

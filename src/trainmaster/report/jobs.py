@@ -36,16 +36,23 @@ Label = TypeVar("Label", bound=Hashable)
 class Jobs:
     """The jobs of one run, in the order of the file.
 
-    `tenant[i]` is an index into `tenants`. `jct_s` and `wait_s` (seconds) are NaN for a
-    job that did not finish.
+    `tenant[i]` is an index into `tenants`, `user[i]` into `users`; the only user may be "".
+    `jct_s` and `wait_s` (seconds) are NaN for a job that did not finish.
     """
 
     ids: tuple[str, ...]
     tenants: tuple[str, ...]
     tenant: Ints
+    users: tuple[str, ...]
+    user: Ints
     num_gpus: Floats
     jct_s: Floats
     wait_s: Floats
+
+    def rows_of(self, ids: Sequence[str]) -> Ints:
+        """The row of each job; -1 where it is missing."""
+        row = {job_id: index for index, job_id in enumerate(self.ids)}
+        return np.array([row.get(job_id, -1) for job_id in ids], dtype=np.int64)
 
 
 def read_jobs(path: Path, runs: Sequence[Run], mend: str) -> dict[RunKey, Jobs]:
@@ -74,18 +81,21 @@ def _split(path: Path, lines: Iterator[list[str]], runs: Sequence[Run], mend: st
     labels = [column for column in ("policy", "nodes", "seed") if column in header]
     label_codes: dict[tuple[str, ...], int] = {}
     tenant_codes: dict[str, int] = {}
+    user_codes: dict[str, int] = {}
+    users = ["user"] if "user" in header else []
     ids: list[str] = []
-    label, tenant = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    label, tenant, user = ([np.empty(0, np.int64)] for _ in range(3))
     numbers = {name: [np.empty(0)] for name in NUMBERS}
-    for columns in _chunks(path, header, [*labels, *REQUIRED[1:]], lines):
+    for columns in _chunks(path, header, [*labels, *REQUIRED[1:], *users], lines):
         for name in NUMBERS:
             numbers[name].append(_numbers(path, name, columns[name], row=2 + len(ids)))
         ids.extend(columns["job_id"])
         label.append(_codes(zip(*(columns[name] for name in labels), strict=True), label_codes))
         tenant.append(_codes(columns["tenant"], tenant_codes))
+        user.append(_codes(columns["user"] if users else [""] * len(columns["tenant"]), user_codes))
     owner = _owners(path, runs, labels, list(label_codes), np.concatenate(label), ids, mend)
     table = {name: np.concatenate(parts) for name, parts in numbers.items()}
-    tenant_of_row = np.concatenate(tenant)
+    tenant_of_row, user_of_row = np.concatenate(tenant), np.concatenate(user)
     result = {}
     for index, run in enumerate(runs):
         rows = np.flatnonzero(owner == index)
@@ -95,6 +105,8 @@ def _split(path: Path, lines: Iterator[list[str]], runs: Sequence[Run], mend: st
             ids=tuple(ids[row] for row in rows.tolist()),
             tenants=tuple(tenant_codes),
             tenant=tenant_of_row[rows],
+            users=tuple(user_codes),
+            user=user_of_row[rows],
             **{name: table[name][rows] for name in NUMBERS},
         )
     return result

@@ -209,9 +209,7 @@ def later_share(records: Records, comparison: Comparison) -> float | None:
     mine, other = records.jobs[comparison.winner.key], records.jobs[comparison.baseline.key]
     reference = other.jct_s
     if mine.ids != other.ids:
-        row = {job_id: index for index, job_id in enumerate(other.ids)}
-        padded = np.append(other.jct_s, np.nan)
-        reference = padded[[row.get(job_id, -1) for job_id in mine.ids]]
+        reference = np.append(other.jct_s, np.nan)[other.rows_of(mine.ids)]
     both = np.isfinite(mine.jct_s) & np.isfinite(reference)
     if not both.any():
         return None

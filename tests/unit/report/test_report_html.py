@@ -178,6 +178,14 @@ def test_it_says_what_was_found(page: Page, folder: Path) -> None:
         assert run.policy in text
 
 
+def test_who_loses_is_said_in_words(page: Page) -> None:
+    text = re.sub(r"\s+", " ", page.text())
+    assert "Who would lose under srtf, compared with fifo(backfill=greedy)" in text
+    assert re.search(r"Of 300 jobs, \d+ \([0-9.]+ %\) wait longer under srtf than under fifo", text)
+    assert re.search(r"vc\d \d+ [^▲]+ longer ▲ worse", text) and "shorter ▼ better" in text
+    assert re.search(r"The 5 worst-hit jobs .* job-\d+ vc\d \d", text)
+
+
 def test_what_has_no_data_does_not_appear(variants: dict[str, Page]) -> None:
     sections = {name: set(page.values("id")) for name, page in variants.items()}
     everything = {"winner", "setting", "jct", "waiting", "time", "lanes", "numbers", "measures", "again"}
@@ -188,6 +196,7 @@ def test_what_has_no_data_does_not_appear(variants: dict[str, Page]) -> None:
     assert not sections["empty"] & {"jct", "waiting", "time", "lanes"}
     for page in variants.values():
         assert "Deadlines" not in page.text() and "Fairness" not in page.text()
+    assert "effects" in sections["four"] and "effects" not in sections["one"] | sections["empty"]
     assert "Which policy wins" not in variants["one"].text()
     assert "None: every row was replayed." in variants["pool"].text()
 

@@ -32,6 +32,8 @@ def jobs(jct: Sequence[float], wait: Sequence[float] | None = None, **more: Any)
         "ids": tuple(f"j{i}" for i in range(amount)),
         "tenants": ("a",),
         "tenant": np.zeros(amount, np.int64),
+        "users": ("",),
+        "user": np.zeros(amount, np.int64),
         "num_gpus": np.ones(amount),
     }
     return Jobs(**{**columns, **more}, jct_s=np.array(jct, dtype=float), wait_s=waits)
