@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,16 @@ from trainmaster.testing.scenario import Attempt, Case, attempts, case_files, lo
 FOLDER = Path(__file__).parent
 
 
-def runs() -> Iterator[Any]:
+def runs() -> list[Any]:
+    """(case, attempt) of all files."""
+    found = []
     for path in case_files([FOLDER]):
         case = load(path)
         for attempt in attempts(case):
-            words = (
-                case.label,
-                attempt.part if len(case.parts) > 1 else "",
-                attempt.policy,
-                attempt.placement,
-            )
-            yield pytest.param(case, attempt, id="-".join(filter(None, map(str, words))))
+            part = attempt.part if len(case.parts) > 1 else ""
+            words = filter(None, map(str, (case.label, part, attempt.policy, attempt.placement)))
+            found.append(pytest.param(case, attempt, id="-".join(words)))
+    return found
 
 
 @pytest.mark.parametrize(("case", "attempt"), runs())

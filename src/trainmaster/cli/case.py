@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainmaster.cli.support import emit_json, path, progress_bar, say
+from trainmaster.model.errors import InputError
 
 if TYPE_CHECKING:
     from trainmaster.testing.scenario import CaseResult
@@ -20,7 +21,10 @@ def case(
         list[Path], typer.Argument(parser=path, metavar="FILE_OR_FOLDER...", help="Case files (YAML).")
     ],
     policy: Annotated[
-        list[str] | None, typer.Option(help="Only under this policy; may stand several times.")
+        list[str] | None,
+        typer.Option(
+            help="Only under this policy, where it claims what a case needs; may stand several times."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> None:
@@ -33,6 +37,9 @@ def case(
         for done, found in enumerate(cases):
             update(done, len(cases))
             results.append(run_case(found, policies=tuple(policy or ())))
+    results = [result for result in results if result.runs]
+    if not results:
+        raise InputError(f"no case is for policy {', '.join(policy or ())}", mend="trainmaster policies")
     if json:
         emit_json({"summary": summary(results), "cases": [result.as_dict() for result in results]})
     else:

@@ -29,10 +29,10 @@ from typing import Any
 
 from trainmaster.model.errors import InputError, TrainmasterError
 from trainmaster.testing.scenario_expect import Checker
-from trainmaster.testing.scenario_features import BY_POLICY, CHECKED_LATER, claiming, missing
+from trainmaster.testing.scenario_features import BY_POLICY, CHECKED_LATER, EVERY, claims, missing
 from trainmaster.testing.scenario_files import check_process, check_reader
 from trainmaster.testing.scenario_load import load
-from trainmaster.testing.scenario_model import Case, ProcessScene, ReaderScene, Scene
+from trainmaster.testing.scenario_model import AnyScene, Case, ProcessScene, ReaderScene, Scene
 from trainmaster.testing.scenario_play import Play, make_policy
 
 __all__ = ["Attempt", "CaseResult", "attempts", "case_files", "load", "run_attempt", "run_case", "summary"]
@@ -144,7 +144,8 @@ def attempts(case: Case, policies: Sequence[str] = ()) -> list[Attempt]:
     """What is to be run of a case: each part under each of its policies and placements.
 
     Args:
-        policies: instead of the case's; empty = its own.
+        policies: only under these, as far as the case names them or they claim what it needs;
+            empty = all.
 
     Raises:
         InputError: a policy of the case doesn't exist.
@@ -153,28 +154,42 @@ def attempts(case: Case, policies: Sequence[str] = ()) -> list[Attempt]:
     return [attempt for number, scene in parts for attempt in _of_part(number, scene, case, policies)]
 
 
-def _of_part(
-    number: int, scene: Scene | ReaderScene | ProcessScene, case: Case, policies: Sequence[str]
-) -> Iterator[Attempt]:
+def _of_part(number: int, scene: AnyScene, case: Case, only: Sequence[str]) -> Iterator[Attempt]:
     lacking = tuple(missing(scene.needs))
     runs = all(feature in CHECKED_LATER for feature in lacking)
     if not isinstance(scene, Scene):
-        yield Attempt(number, needs=lacking, runs=runs)
+        if not only:
+            yield Attempt(number, needs=lacking, runs=runs)
         return
-    policies = policies or scene.policies or claiming(scene.needs)
-    if not policies:
-        lacking = tuple(sorted({*lacking, *(feature for feature in scene.needs if feature in BY_POLICY)}))
-        runs = False
+    policies = _policies(scene, case, only)
+    if not policies and not only and runs:
+        # Each of the features is there, but no policy has all of them.
+        lacking, runs = tuple(sorted({*lacking, *(BY_POLICY.keys() & set(scene.needs))})), False
     if not runs:
-        yield Attempt(number, needs=lacking, runs=False)
+        if policies or not only:
+            yield Attempt(number, needs=lacking, runs=False)
         return
     for policy in policies:
         for placement in scene.placements:
-            try:
-                make_policy(scene, policy, placement)
-            except InputError as error:
-                raise InputError(error.message, file=case.path, column="policies", mend=error.mend) from None
             yield Attempt(number, policy, placement, lacking)
+
+
+def _policies(scene: Scene, case: Case, only: Sequence[str]) -> list[str]:
+    """The policies that a part is for."""
+    candidates = scene.policies or only or EVERY
+    found = []
+    for name in candidates:
+        try:
+            policy = make_policy(scene, name, scene.placements[0])
+        except InputError as error:
+            if name not in scene.policies:
+                raise
+            raise InputError(error.message, file=case.path, column="policies", mend=error.mend) from None
+        if (scene.policies and (not only or name in only)) or (
+            not scene.policies and claims(policy).issuperset(BY_POLICY.keys() & set(scene.needs))
+        ):
+            found.append(name)
+    return found
 
 
 def run_attempt(case: Case, attempt: Attempt) -> Attempt:
@@ -192,7 +207,7 @@ def run_attempt(case: Case, attempt: Attempt) -> Attempt:
 
 
 def run_case(case: Case, policies: Sequence[str] = ()) -> CaseResult:
-    """Run all of a case, under these policies instead of its own where any are named."""
+    """Run all of a case; `policies` as for `attempts`."""
     return CaseResult(case, tuple(run_attempt(case, attempt) for attempt in attempts(case, policies)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from trainmaster.model.units import to_gpus, to_seconds
-from trainmaster.testing.scenario_features import EXISTING, reason
+from trainmaster.testing.scenario_features import existing, reason
 from trainmaster.testing.scenario_keys import STATE_LISTS
 from trainmaster.testing.scenario_model import ENDED, PARTLY, Bound, Moment, Scene
 from trainmaster.testing.scenario_play import Play
@@ -158,8 +158,14 @@ class Checker:
         if self._account.evicted != list(jobs):
             yield f"evicted in the order {_list(self._account.evicted)}, expected {_list(jobs)}"
 
+    def _evicted_queues(self, queues: Sequence[str]) -> Iterator[str]:
+        queue_of = {job.name: job.queue for job in self._play.scene.jobs}
+        found = [queue_of[job] for job in self._account.evicted]
+        if found != list(queues):
+            yield f"evicted from the queues {_list(found)}, expected {_list(queues)}"
+
     def _reason(self, expected: Mapping[str, Sequence[str]]) -> Iterator[str]:
-        if "reasons" not in EXISTING:
+        if "reasons" not in existing():
             return
         for job, words in expected.items():
             if self._account.state[job] != "pending":
@@ -201,6 +207,7 @@ _CHECKS: Final[dict[str, Callable[[Checker, Any], Iterator[str]]]] = {
     "makespan": Checker._makespan,
     "starts": Checker._starts,
     "evicted": Checker._evicted,
+    "evicted_queues": Checker._evicted_queues,
     "reason": Checker._reason,
 }
 

@@ -6,7 +6,8 @@ follow from the keys that a case uses; `needs:` adds what keys don't tell.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 from trainmaster.core.engine import Engine
@@ -19,15 +20,20 @@ from trainmaster.policies.registry import BUILT_IN, create
 BY_POLICY: Final = {
     "backfill": "a job may start although one before it can't",
     "fair-share": "the queue with the smallest share is next",
+    "gpu-choice": "a job gets the type of GPU on which it gains most",
+    "hold": "idle guaranteed GPUs may be kept for the first job of a queue",
+    "migration": "running jobs may be moved to other nodes",
     "preemption": "running jobs give way",
     "priorities": "more urgent jobs go first",
+    "quota": "queues have guarantees and limits, borrow, and reclaim",
     "reservation": "a job that can't start is promised GPUs that later jobs don't delay",
     "rounds": "decides only at multiples of a time",
 }
-"""Features that a policy has or lacks."""
+"""Features that a policy has or lacks: what its parts show, and what its class declares as
+`features = ("quota", …)`. One that no policy has is still to come."""
 
-EXISTING: Final = ("cancel", "costs", "failures", "fractions", "gpu-types", "pods", "speeds", *BY_POLICY)
-"""Features that are there. A test pins them: a change moves cases from "not yet" to checked."""
+BY_ENGINE: Final = ("cancel", "costs", "failures", "fractions", "gpu-types", "pods", "speeds")
+"""Features of the engine and the virtual cluster that are there. A test pins them."""
 
 PLANNED: Final = {
     "auditor": "a watch over GPUs that are reserved and not used",
@@ -37,19 +43,15 @@ PLANNED: Final = {
     "earliest-start": "jobs that must not start before an instant",
     "elastic": "gangs that shrink and grow",
     "grace": "time that a job is given to stop",
-    "gpu-choice": "the type of GPU on which a job gains most",
-    "hold": "capacity held for the first of a queue",
     "labels": "nodes told apart by labels",
-    "migration": "running jobs that move to other nodes",
     "min-run": "a minimum run time of each job",
-    "quota": "queues with guarantees, limits and reclaim",
     "reasons": "why a job waits",
     "rejoin": "gangs that keep their healthy nodes",
     "retries": "jobs that fail and are tried again",
     "snapshot": "the state saved and restored",
     "topology": "gangs kept within a part of the cluster",
 }
-"""Features that cases name and that are still to come."""
+"""Features of the engine that cases name and that are still to come."""
 
 CHECKED_LATER: Final = ("reasons",)
 """Without these a case can run, and only some of its expectations can't be checked."""
@@ -76,12 +78,19 @@ def reason(engine: Engine, job: str) -> str:
 
 def known() -> list[str]:
     """All features, there or planned."""
-    return sorted({*EXISTING, *PLANNED})
+    return sorted({*BY_ENGINE, *BY_POLICY, *PLANNED})
+
+
+@cache
+def existing() -> tuple[str, ...]:
+    """All features that are there: of the engine, and those that some policy of `EVERY` claims."""
+    claimed = set().union(*(claims(create(name)) for name in EVERY))
+    return tuple(sorted({*BY_ENGINE, *(feature for feature in BY_POLICY if feature in claimed)}))
 
 
 def missing(needs: Iterable[str]) -> list[str]:
     """Those of the features that aren't there."""
-    return sorted({feature for feature in needs if feature not in EXISTING})
+    return sorted(set(needs) - set(existing()))
 
 
 def claims(policy: Policy) -> set[str]:
@@ -106,9 +115,3 @@ def claims(policy: Policy) -> set[str]:
     if ROUND in policy.all_knobs():
         found.add("rounds")
     return found
-
-
-def claiming(needs: Collection[str]) -> tuple[str, ...]:
-    """Those of `EVERY` that claim all the features a policy can have."""
-    wanted = {feature for feature in needs if feature in BY_POLICY}
-    return tuple(name for name in EVERY if wanted <= claims(create(name)))

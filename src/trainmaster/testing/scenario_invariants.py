@@ -34,7 +34,7 @@ from trainmaster.model.units import GPU, to_seconds
 from trainmaster.policies.base import Policy
 from trainmaster.policies.parts.preemption import GreedyWalk
 from trainmaster.testing.scenario_account import Account, InvariantError
-from trainmaster.testing.scenario_features import EXISTING, reason
+from trainmaster.testing.scenario_features import existing, reason
 
 NEWS: Final = (Submitted, Finished, Failed, Lost, NodeDown, NodeUp, Cancelled)
 """What nobody asked for: after it, decisions may differ."""
@@ -86,7 +86,7 @@ class Decisions:
         Raises:
             InvariantError: a pending job has no reason.
         """
-        if "reasons" not in EXISTING:
+        if "reasons" not in existing():
             return
         for name in self._account.waiting():
             if not reason(self._engine, name).strip():

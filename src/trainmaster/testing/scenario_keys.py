@@ -82,6 +82,11 @@ NODE: Final[Table] = (
     Key("topology", NAMES, "names of what it stands in, widest first", "topology"),
 )
 
+TREE: Final[Table] = (
+    Key("levels", NAMES, "names of the levels of the topology, widest first", "topology"),
+    Key("nodes", ANYTHING, "N x G, or a list of nodes", required=True),
+)
+
 QUEUE: Final[Table] = (
     Key("parent", NAME, "the queue above", "quota"),
     Key("guaranteed", GPUS, "GPUs that are its own whenever it wants them", "quota"),
@@ -156,6 +161,8 @@ FINALLY: Final[Table] = (
         refers="jobs",
     ),
     Key("evicted", NAMES, "the jobs in the order of the evictions, all of them", refers="jobs"),
+    Key("evicted_queues", NAMES, "their queues, in that order", refers="queues"),
+    Key("moves", COUNT_BOUND, "how often running jobs were moved", "migration"),
     Key(
         "reason",
         mapping_of(NAMES),
@@ -172,7 +179,11 @@ COSTS: Final[Table] = (
     Key("checkpoint_interval", TIME, "a running job saves its work this often; default 1800"),
 )
 
-_NODES: Final = Kind(ANYTHING.read, {"anyOf": [{"type": "string"}, {"type": "array"}]})
+_ENTRIES: Final = {"anyOf": [{"type": "string"}, schema_of(NODE)]}
+_NODES: Final = Kind(
+    ANYTHING.read,
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": _ENTRIES}, {"type": "object"}]},
+)
 
 HEAD: Final[Table] = (
     Key("number", NAME, "number of the case"),
@@ -185,7 +196,7 @@ HEAD: Final[Table] = (
 CLUSTER: Final[Table] = (
     *HEAD,
     Key("cluster", _NODES, "N x G; a cluster file; or a list of nodes", required=True),
-    Key("queues", mapping_of(table_of(QUEUE)), "who shares the cluster"),
+    Key("queues", Kind(ANYTHING.read, mapping_of(table_of(QUEUE)).schema), "who shares the cluster"),
     Key("reclaim", RECLAIM, "how far queues may take GPUs back from others", "quota"),
     Key("jobs", Kind(ANYTHING.read, mapping_of(table_of(JOB)).schema), "what is submitted", required=True),
     Key("steps", Kind(ANYTHING.read, list_of(table_of(STEP)).schema), "what happens from outside"),
@@ -212,7 +223,7 @@ READER_EXPECT: Final[Table] = (
     Key("dropped", mapping_of(COUNT_BOUND), "rows dropped, by reason, all reasons"),
     Key("noted", mapping_of(COUNT_BOUND), "rows noted, by reason, all reasons"),
     Key("says", list_of(TEXT), "what the messages must contain"),
-    Key("machines", mapping_of(mapping_of(WHOLE)), "GPUs by machine, by whom is trusted: listed or larger"),
+    Key("machines", mapping_of(mapping_of(WHOLE)), "GPUs by machine, by what is trusted: list or larger"),
 )
 
 READER: Final[Table] = (

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from trainmaster.model.cluster import Cluster, Node
-from trainmaster.model.errors import InputError, nearest
+from trainmaster.model.errors import nearest
 from trainmaster.model.units import to_seconds
-from trainmaster.sim.cluster_file import read_cluster
+from trainmaster.testing.scenario_cluster import ClusterOf
 from trainmaster.testing.scenario_keys import (
     FINALLY,
     INHERITED,
     JOB,
     KINDS,
     MOMENT,
-    NODE,
-    QUEUE,
     STEP,
     VERBS,
 )
@@ -38,9 +34,6 @@ from trainmaster.testing.scenario_model import (
     Step,
 )
 from trainmaster.testing.scenario_yaml import Value, read
-
-LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
-"""Weights that today's tenants can have."""
 
 _JOB_EXTRAS = tuple(key.name for key in JOB if key.needs)
 
@@ -116,17 +109,19 @@ class _ClusterPart:
         self.found = found
         self.wanted = wanted
         self.path = path
-        self.weights: dict[str, float] = {}
         self.names: dict[str, Collection[str]] = {"states": (*GROUPS, PARTLY)}
         self.groups: dict[str, tuple[str, ...]] = {}
 
     def scene(self) -> Scene:
         """All of it."""
         found = self.found
-        cluster = self._cluster(found["cluster"])
-        queues = self._queues(found.get("queues", {}))
+        built = ClusterOf(self.path, self.wanted)
+        cluster = built.cluster(found["cluster"], found.get("queues"), found.get("reclaim", "quota"))
+        if cluster.queues is not None:
+            self.names["queues"] = [queue.name for queue in cluster.queues.queues]
         jobs = self._jobs(found["jobs"])
-        self.names |= {"nodes": cluster.names, "queues": list(queues) or [job.queue for job in jobs]}
+        self.names.setdefault("queues", [job.queue for job in jobs])
+        self.names["nodes"] = cluster.names
         self.names["jobs"] = {**dict.fromkeys(job.name for job in jobs), **self.groups}
         costs = {f"{name}_s": to_seconds(at) for name, at in found.get("costs", {}).items()}
         plain = {key: found[key] for key in ("min_run", "round", "relax", "seed", "until") if key in found}
@@ -144,56 +139,13 @@ class _ClusterPart:
             predictor=found.get("predictor", "oracle"),
             costs=costs,
             groups=self.groups,
-            queues=queues,
-            weights=self.weights,
+            weights=built.weights,
             steps=steps,
             moments=moments,
             never=never,
             needs=_sorted(self.wanted),
             **plain,
         )
-
-    # -- cluster and queues ---------------------------------------------------------------------
-
-    def _cluster(self, value: Value) -> Cluster:
-        if not (value.is_list or value.is_map) and value.text().endswith((".yaml", ".yml")):
-            cluster, self.weights = read_cluster(self.path.parent / value.text())
-            return cluster
-        nodes: list[Node] = []
-        for entry in value.entries() if value.is_list else [value]:
-            nodes += self._nodes(entry, len(nodes))
-        try:
-            return Cluster(tuple(nodes))
-        except InputError as error:
-            raise value.fault(error.message, error.mend) from None
-
-    def _nodes(self, entry: Value, first: int) -> list[Node]:
-        if not entry.is_map:
-            match = re.fullmatch(r"\s*(\d{1,5})\s*x\s*(\d{1,5})(?:\s+(\S+))?\s*", entry.text())
-            if match is None or not (int(match[1]) and int(match[2])):
-                mend = "4 x 8, 4 x 8 V100, or the path of a cluster file"
-                raise entry.fault(f"{entry.text()!r} is no cluster", mend)
-            count, gpus, kind = int(match[1]), int(match[2]), match[3] or ""
-            return [Node(f"node-{index}", gpus, kind) for index in range(first, first + count)]
-        found = fields(entry, NODE)
-        self.wanted += needs(found, NODE)
-        count, gpus, kind = found.get("count", 1), found["gpus"], found.get("type", "")
-        if "name" not in found:
-            return [Node(f"node-{index}", gpus, kind) for index in range(first, first + count)]
-        name = found["name"]
-        return [
-            Node(name if "count" not in found else f"{name}-{index}", gpus, kind) for index in range(count)
-        ]
-
-    def _queues(self, queues: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-        for name, queue in queues.items():
-            self.wanted += needs(queue, QUEUE)
-            weight = queue.get("weight", 1.0)
-            if LEAST_WEIGHT <= weight <= MOST_WEIGHT:
-                self.weights[name] = weight
-            else:
-                self.wanted.append("quota")
-        return dict(queues)
 
     # -- jobs -----------------------------------------------------------------------------------
 
@@ -225,9 +177,9 @@ class _ClusterPart:
             raise entry.fault("it asks for 0 GPUs")
         if not found["runs"]:
             raise entry.fault("it runs for 0 seconds", "give a time above 0")
-        queues = self.found.get("queues", {})
-        if queues and found.get("queue", "") not in queues:
-            name = found.get("queue", "")
+        name = found.get("queue", "")
+        queues = self.names.get("queues", (name,))
+        if name not in queues:
             raise entry.fault(f"there is no queue {name!r}", nearest(name, queues))
         if self.found.get("urgent") == "low":
             found["priority"] = -found.get("priority", 0)
@@ -280,7 +232,7 @@ class _ClusterPart:
         for key, check in checks.items():
             if key in by_job and isinstance(check, dict):
                 checks[key] = {job: value for name, value in check.items() for job in self._members((name,))}
-            elif isinstance(check, tuple) and key not in ("evicted", "starts"):
+            elif isinstance(check, tuple) and key not in ("evicted", "evicted_queues"):
                 checks[key] = self._members(check)
         return checks
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 from trainmaster.model.cluster import Cluster
 
 HOLDING: Final = ("starting", "running", "stopping")
-ENDED: Final = ("finished", "failed", "cancelled")
+ENDED: Final = ("finished", "failed", "cancelled", "missed")
 STATES: Final = ("unsubmitted", "pending", *HOLDING, *ENDED)
-"""States of a job, as its executor sees them."""
+"""States of a job, as its executor sees them; missed = ended because its deadline can't be met."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     **{state: (state,) for state in STATES},
@@ -136,7 +136,6 @@ class Scene:
         policies: specifications; empty = every policy that claims what it needs.
         needs: features that must be there.
         groups: jobs by the entry that made them.
-        queues: entries of `queues` as written.
         weights: entitlement by tenant, from `queues` and from a cluster file.
     """
 
@@ -154,7 +153,6 @@ class Scene:
     seed: int = 0
     until: int | None = None
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    queues: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     moments: tuple[Moment, ...] = ()
