@@ -88,6 +88,10 @@ class Cluster:
             raise InputError(f"node name {twice!r} stands twice", mend="make node names unique")
         object.__setattr__(self, "names", names)
 
+    def __repr__(self) -> str:
+        nodes = f"{len(self.nodes):,} node{'' if len(self.nodes) == 1 else 's'}"
+        return f"Cluster({nodes}, {self.gpus:,} GPUs{', pooled' if self.pooled else ''})"
+
     @classmethod
     def homogeneous(cls, nodes: int, gpus_per_node: int, gpu_type: str = "") -> Cluster:
         """`nodes` equal machines named node-0, node-1, …

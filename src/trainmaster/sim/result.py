@@ -56,7 +56,7 @@ FILES = ("summary.json", "jobs.csv", "series.json", "events.jsonl", "report.html
 """What a result folder can hold."""
 
 
-@dataclass
+@dataclass(repr=False)
 class RunRecord:
     """What is kept of one run; small enough to travel between processes.
 
@@ -76,6 +76,11 @@ class RunRecord:
     preemptions: array[int]
     status: list[str]
 
+    def __repr__(self) -> str:
+        run = self.summary
+        nodes, gpus = run["cluster"]["nodes"], run["cluster"]["gpus"]
+        return f"RunRecord({run['policy']!r}, {nodes} nodes, {gpus:g} GPUs, seed {run['seed']})"
+
     @classmethod
     def of(cls, ledger: Ledger, summary: dict[str, Any], series: dict[str, Any]) -> RunRecord:
         """Keep the columns of a closed ledger."""
@@ -94,7 +99,7 @@ class RunRecord:
         )
 
 
-@dataclass
+@dataclass(repr=False)
 class Result:
     """All runs of one call of `simulate`.
 
@@ -103,6 +108,8 @@ class Result:
     >>> result = tm.simulate(trace, tm.Cluster.homogeneous(2, 8), policy="srtf")
     >>> result.summary["policy"], result.summary["finished"] == len(result.jobs)
     ('srtf', True)
+    >>> result
+    Result('synthetic-philly-like', 20 jobs, 1 run: srtf)
     """
 
     trace: dict[str, Any]
@@ -111,6 +118,11 @@ class Result:
     submitted: list[Job]
     records: list[RunRecord] = field(default_factory=list)
     command: str | None = None
+
+    def __repr__(self) -> str:
+        policies = ", ".join(dict.fromkeys(run["policy"] for run in self.runs))
+        runs = f"{len(self.runs)} run{'' if len(self.runs) == 1 else 's'}"
+        return f"Result({self.trace['name']!r}, {len(self.submitted):,} jobs, {runs}: {policies})"
 
     @property
     def runs(self) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ class Truth:
     queue: int | None = None
 
 
-@dataclass
+@dataclass(repr=False)
 class Trace:
     """Jobs in order of submission, with the truth about each.
 
@@ -47,6 +47,8 @@ class Trace:
     >>> trace = Trace([Job("a", 0, 0, Request(2000))], [Truth(1800 * SECOND)], name="tiny")
     >>> len(trace), trace.gpu_hours, trace.tenants
     (1, 1.0, ('',))
+    >>> trace
+    Trace('tiny', 1 job)
     """
 
     jobs: list[Job]
@@ -61,6 +63,13 @@ class Trace:
     def __post_init__(self) -> None:
         if self.calendar is None and self.jobs:
             self.calendar = calendar_of(self.jobs[0].submit)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.name), f"{len(self):,} job{'' if len(self) == 1 else 's'}"]
+        days = self.span_s / 86_400
+        if days:
+            parts.append(f"{days:,.0f} days" if days >= 2 else f"{days * 24:.3g} hours")
+        return f"Trace({', '.join((*parts, 'synthetic') if self.synthetic else parts)})"
 
     def __len__(self) -> int:
         return len(self.jobs)
