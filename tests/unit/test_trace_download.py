@@ -152,6 +152,19 @@ def test_without_checksum_a_part_is_continued_only_if_the_file_is_still_the_same
     assert names(tmp_path) == ["trace.csv"]
 
 
+def test_where_nothing_arrives_nothing_is_left(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        nowhere = RemoteFile(f"http://127.0.0.1:{closed.getsockname()[1]}/trace.csv")
+        dead = Dataset("dead", "nothing", "none", (nowhere,), ())
+        with pytest.raises(DownloadError, match=r"the connection failed: .* \(nothing arrived\)$"):
+            download(dead, tmp_path / "new", sleep=Pauses())
+        (tmp_path / "mine").mkdir()
+        with pytest.raises(DownloadError):
+            download(dead, tmp_path / "mine", sleep=Pauses())
+    assert names(tmp_path) == ["mine"], "only the folder that was made for it is removed"
+
+
 def test_without_checksum_and_version_a_part_starts_again(server: Server, tmp_path: Path) -> None:
     server.etag = ""
     (tmp_path / "trace.csv.part").write_bytes(b"something else")

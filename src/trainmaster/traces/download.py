@@ -216,9 +216,14 @@ def download(
         DownloadError: the server refuses, stays silent, or sent something else.
     """
     folder = Path(folder)
+    new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [_Fetch(file, folder, progress, timeout_s, sleep).run() for file in dataset.files]
+        try:
+            return [_Fetch(file, folder, progress, timeout_s, sleep).run() for file in dataset.files]
+        finally:
+            if new and not any(folder.iterdir()):
+                folder.rmdir()
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
@@ -276,9 +281,9 @@ class _Fetch:
                 failures = 1 if self._have() > most else failures + 1
                 most = max(most, self._have())
                 if failures >= TRIES:
-                    raise DownloadError(
-                        f"{self.file.url}: {cut} ({self._have():,} bytes are kept; run it again to go on)"
-                    ) from cut
+                    have = self._have()
+                    mend = f"{have:,} bytes are kept; run it again to go on" if have else "nothing arrived"
+                    raise DownloadError(f"{self.file.url}: {cut} ({mend})") from cut
                 self.sleep(2.0 ** (failures - 1))
         fault = self._fault(self.part)
         if fault:
