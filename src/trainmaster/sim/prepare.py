@@ -68,14 +68,23 @@ def prepare(
         prepared.jobs.append(job if job.sequence == sequence else replace(job, sequence=sequence))
         prepared.durations.append(duration)
     if not prepared.jobs:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in prepared.dropped.items())
-        raise InputError(f"no job is left to simulate ({reasons or 'the trace is empty'})", file=trace.path)
+        raise InputError(f"no job is left to simulate: {_why_none(trace, prepared)}", file=trace.path)
     prepared.ignored = _ignored(prepared.jobs, clusters, typed=runs.gpu_types != [""])
     if profile is not None:
         unknown = sum(profile.unknown(prepared.jobs, runs.gpu_types).values())
         if unknown:
             prepared.ignored["speeds that the profile doesn't list"] = unknown
     return prepared
+
+
+def _why_none(trace: Trace, prepared: Prepared) -> str:
+    """What happened to the jobs, and the first row at fault while reading."""
+    if not prepared.dropped:
+        return "the trace is empty"
+    ordered = sorted(prepared.dropped.items(), key=lambda item: (-item[1], item[0]))
+    reasons = ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in ordered)
+    example = trace.problems.example(ordered[0][0])
+    return f"{reasons}{'; ' if example else ''}{example}"
 
 
 _WORDS = {

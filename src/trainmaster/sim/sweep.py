@@ -106,7 +106,9 @@ def simulate(
             known = [*Options.__dataclass_fields__, *simulate.__annotations__.keys() - {"return", "settings"}]
             raise InputError(what, mend=nearest(unknown or "", known))
     options = options or Options(**settings)
-    clusters = [cluster] if isinstance(cluster, Cluster) else list(cluster)
+    if not isinstance(trace, Trace):
+        raise InputError(f"trace is {trace!r:.60}, not a Trace", mend="load it: tm.load_trace(path)")
+    clusters = [cluster] if isinstance(cluster, Cluster) else _clusters(cluster)
     seeds = [seed] if isinstance(seed, int) else list(seed)
     names = _specifications(policy)
     for number in seeds:
@@ -149,6 +151,15 @@ class _Task:
     setup: Setup
     number: int
     log: Path | None
+
+
+def _clusters(given: Any) -> list[Cluster]:
+    found = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    for each in found:
+        if not isinstance(each, Cluster):
+            mend = "tm.Cluster.homogeneous(nodes, gpus_per_node), or tm.read_cluster(file)"
+            raise InputError(f"cluster is {each!r:.60}, not a Cluster", mend=mend)
+    return found
 
 
 def _specifications(policy: Specification | Sequence[Specification]) -> list[Specification]:

@@ -37,6 +37,7 @@ class Example:
     row: int | None = None
     column: str | None = None
     dropped: bool = True
+    mend: str | None = None
 
 
 @dataclass
@@ -71,7 +72,7 @@ class Problems:
         """Count one row that is not used; raises `InputError` when strict."""
         if self.strict:
             raise InputError(message or reason, file=self.file, row=row, column=column, mend=mend)
-        self._count(self.dropped, Example(reason, message, row, column))
+        self._count(self.dropped, Example(reason, message, row, column, mend=mend))
 
     def drop_fault(self, fault: RowFault, row: int) -> None:
         """Count the row that `fault` is about."""
@@ -98,6 +99,14 @@ class Problems:
     def dropped_rows(self) -> int:
         """Number of rows that were dropped, whatever the reason."""
         return sum(self.dropped.values())
+
+    def example(self, reason: str) -> str:
+        """The first row that was dropped for a reason and what to do about it; "" where there is none."""
+        found = next((each for each in self.examples if each.dropped and each.reason == reason), None)
+        if found is None:
+            return ""
+        mend = f" ({found.mend})" if found.mend else ""
+        return f"{_show(found).removeprefix(': ')}{mend}"
 
     def lines(self) -> list[str]:
         """One line for each reason, with its first example; dropped rows first, most frequent first."""

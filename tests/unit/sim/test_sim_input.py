@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from trainmaster.policies.registry import create
 from trainmaster.sim.failures import read_failures
 from trainmaster.sim.options import Costs, Options
 from trainmaster.sim.prepare import prepare
+from trainmaster.traces import load_trace
 
 TWO = Cluster.homogeneous(2, 4)
 
@@ -226,10 +228,38 @@ class TestPrepare:
             prepare(trace_of((0, 10, 1), (1, 10, 9)), [TWO], create("fifo"), strict=True)
 
     def test_nothing_left_is_an_error(self) -> None:
-        with pytest.raises(InputError, match=r"no job is left to simulate \(1 larger_than_cluster\)"):
+        with pytest.raises(InputError, match=r"no job is left to simulate: 1 larger than cluster$"):
             prepare(trace_of((0, 10, 9)), [TWO], create("fifo"))
-        with pytest.raises(InputError, match=r"no job is left to simulate \(the trace is empty\)"):
+        with pytest.raises(InputError, match=r"no job is left to simulate: the trace is empty"):
             prepare(trace_of(), [TWO], create("fifo"))
+
+    def test_nothing_left_shows_the_first_row_at_fault(self, tmp_path: Path) -> None:
+        log = tmp_path / "iso.csv"
+        log.write_text(
+            "job_id,submit_s,duration_s,num_gpus\n"
+            "a,2026-11-01 08:00,60,1\nb,2026-11-01 09:00,60,1\nc,5,60,0\n"
+        )
+        with pytest.raises(InputError) as caught:
+            prepare(load_trace(log), [TWO], create("fifo"))
+        assert str(caught.value) == (
+            f"{log}: no job is left to simulate: 2 submit invalid, 1 zero gpus; row 2, column submit_s: "
+            "'2026-11-01 08:00' is not a finite time (seconds, such as 3600 or 0.5; "
+            "for dates, seconds since 1970)"
+        )
+
+    @pytest.mark.parametrize(
+        ("trace", "cluster", "what"),
+        [
+            ("week.csv", TWO, r"trace is 'week.csv', not a Trace \(load it: tm.load_trace\(path\)\)"),
+            (Path("week.csv"), TWO, r"trace is PosixPath\('week.csv'\), not a Trace"),
+            (trace_of((0, 10, 1)), 63, r"cluster is 63, not a Cluster \(tm.Cluster.homogeneous\("),
+            (trace_of((0, 10, 1)), "c.yaml", r"cluster is 'c.yaml', not a Cluster"),
+            (trace_of((0, 10, 1)), [TWO, 3], r"cluster is 3, not a Cluster"),
+        ],
+    )
+    def test_what_is_no_trace_or_cluster(self, trace: Any, cluster: Any, what: str) -> None:
+        with pytest.raises(InputError, match=what):
+            tm.simulate(trace, cluster, "fifo")
 
     def test_what_is_not_modelled_is_told(self) -> None:
         trace = trace_of((0, 10, 1), depends_on=("x",))

@@ -214,6 +214,22 @@ def test_slurm_times_as_seconds_since_1970(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("header", "row", "column"),
+    [
+        ("ReqTRES|ElapsedRaw|Elapsed", "gres/gpu=1|0|00:00:00", "ElapsedRaw"),
+        ("ReqTRES|Elapsed", "gres/gpu=1|00:00:00", "Elapsed"),
+        ("ReqTRES|Start|End", "gres/gpu=1|2024-03-05T10:00:00|2024-03-05T10:00:00", "End"),
+        ("AllocTRES|Elapsed", "cpu=1|00:01:00", "AllocTRES"),
+    ],
+)
+def test_slurm_faults_name_the_columns_that_are_there(
+    tmp_path: Path, header: str, row: str, column: str
+) -> None:
+    trace = slurm(tmp_path, header, f"1|2024-03-05T10:00:00|{row}")
+    assert trace.problems.examples[0].column == column
+
+
+@pytest.mark.parametrize(
     ("header", "needed"),
     [("ElapsedRaw", "ReqTRES, AllocTRES, ReqGRES"), ("ReqTRES", "ElapsedRaw, Elapsed, End")],
 )
