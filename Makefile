@@ -25,7 +25,7 @@ demo: .venv/.with-core  ## replay a synthetic week under six policies and make a
 
 test: test-core  ## run every test
 
-test-core: .venv/.with-test  ## run the tests of the scheduler and simulator (no torch)
+test-core: .venv/.with-test  ## run the tests of the scheduler and simulator, which are all of them so far
 	$(PY) -m pytest $(PYTEST_ARGS) $(TESTS)
 
 check: .venv/.with-test  ## check format, lint, types, import directions and the built wheel

@@ -1,4 +1,4 @@
-"""Trainmaster schedules, runs and protects deep-learning training on shared GPU clusters.
+"""Trainmaster replays the job log of a shared GPU cluster under many schedulers, and compares them.
 
 >>> import trainmaster as tm
 >>> trace = tm.synthesize("philly-like", days=0.2, load=0.8, nodes=2, seed=0)

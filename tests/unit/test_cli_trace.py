@@ -74,6 +74,11 @@ class TestInfo:
         assert "SYNTHETIC" not in result.stderr
         assert max(map(len, result.stderr.splitlines())) <= 80
 
+    def test_piped_text_has_no_blanks_at_the_ends_of_lines(self, log: Path) -> None:
+        for words in (("info", log), ("download",)):
+            lines = call(*words).stderr.splitlines()
+            assert len(lines) > 8 and not [line for line in lines if line != line.rstrip()]
+
     def test_json_is_one_document_on_stdout(self, log: Path) -> None:
         found = document("info", log)
         assert (found["jobs"], found["dropped"], found["synthetic"]) == (4, {"zero_gpus": 1}, False)
@@ -138,6 +143,13 @@ class TestConvert:
         again = load_trace(out, strict=True)
         assert [job.id for job in again.jobs] == ["b"]
         assert again.jobs[0].deadlines[0].at == 9000 * 10**9
+
+    @pytest.mark.parametrize("name", ["s.parquet", "s.csv.ZIP", "s.json"])
+    def test_a_name_that_promises_another_format(self, log: Path, tmp_path: Path, name: str) -> None:
+        for words in (("convert", log, tmp_path / name), ("synth", "--out", tmp_path / name)):
+            with pytest.raises(InputError, match=r"is CSV, not \w+ \(name it .csv or .csv.gz\)"):
+                call(*words)
+        assert not (tmp_path / name).exists()
 
     def test_a_sample_depends_on_the_seed_alone(self, tmp_path: Path) -> None:
         source = tmp_path / "source.csv"

@@ -14,7 +14,7 @@ def build() -> typer.Typer:
     """All commands."""
     app = typer.Typer(
         name="trainmaster",
-        help="Schedule, run and protect deep-learning training on shared GPU clusters.",
+        help="Replay the job log of a shared GPU cluster under many schedulers, and compare them.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -40,4 +40,4 @@ def options(
         bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
-    """Schedule, run and protect deep-learning training on shared GPU clusters."""
+    """Replay the job log of a shared GPU cluster under many schedulers, and compare them."""

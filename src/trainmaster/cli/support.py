@@ -57,7 +57,7 @@ def output() -> TextIO:
 def say(text: str = "") -> None:
     """Human text: to stdout on a terminal, else to stderr, so that pipes stay clean."""
     stream = output() if output().isatty() else sys.stderr
-    print("\n".join(map(printable, text.split("\n"))), file=stream)
+    print("\n".join(printable(line.rstrip(" ")) for line in text.split("\n")), file=stream)
 
 
 def emit_json(document: Any) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TextIO, cast
 
 import typer
 
@@ -195,6 +196,13 @@ def download(
         say(f"  {command}")
 
 
+_OTHER_FORMATS: Final = (
+    *(".arrow", ".bz2", ".db", ".feather", ".json", ".jsonl", ".npz", ".parquet", ".sqlite", ".tsv"),
+    *(".xlsx", ".xz", ".yaml", ".zip", ".zst"),
+)
+"""Endings of names that promise something else than CSV."""
+
+
 def _load(path: Path, format: str, columns: list[str] | None, strict: bool) -> Trace:
     from trainmaster.traces import load_trace
 
@@ -203,8 +211,12 @@ def _load(path: Path, format: str, columns: list[str] | None, strict: bool) -> T
 
 def _written(trace: Trace, out: Path, write: Callable[[Trace, Path], None]) -> None:
     """Write the trace; the folder is made when it is absent."""
-    from trainmaster.model.errors import OutputError
+    from trainmaster.model.errors import InputError, OutputError
 
+    if out.suffix.lower() in _OTHER_FORMATS:
+        raise InputError(
+            f"what is written is CSV, not {out.suffix[1:]}", file=out, mend="name it .csv or .csv.gz"
+        )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -217,7 +229,20 @@ def _console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr or not output().isatty() else output()
-    return Console(file=stream, highlight=False)
+    return Console(file=stream if stream.isatty() else cast(IO[str], _Trimmed(stream)), highlight=False)
+
+
+class _Trimmed:
+    """A stream that gets no blanks at the ends of lines: rich pads tables to their full width."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(re.sub(r" +(?=\n)", "", text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 @contextmanager
