@@ -64,7 +64,7 @@ def render(records: Records) -> str:
 
 
 def _context(records: Records) -> Mapping[str, Any]:
-    from . import effects, glossary, reproduce, sections, setting, spread, story, sweep
+    from . import effects, glossary, reproduce, samples, sections, setting, spread, story, sweep
     from .measures import BY_FIGURE, present
     from .parts import colours_of, measure_bars, numbers, ranking
 
@@ -96,7 +96,9 @@ def _context(records: Records) -> Mapping[str, Any]:
         "window": story.window(records, comparison.winner),
         "unfinished": [warning for run in comparison.runs if (warning := story.unfinished(run))],
         "best": story.best_at(comparison.runs),
-        "ranking": ranking(comparison, colours),
+        "ranking": ranking(comparison, colours, records.trace.recorded),
+        "recorded": story.recorded_waits(records, comparison),
+        "small_sample": samples.small_sample(comparison.winner),
         "tradeoffs": sections.tradeoffs(comparison, colours),
         "jct": spread.jct_figure(records, comparison, colours),
         "size_panels": spread.size_panels(by_size, comparison, colours),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from . import text
 from .measures import Measure, judge
-from .records import Run
+from .records import RecordedWaits, Run
 from .story import Comparison
 
 WIDE, HALF, NARROW = 1000.0, 490.0, 350.0
@@ -92,9 +92,12 @@ def colours_of(comparison: Comparison, runs: Sequence[Run]) -> dict[str, str]:
     return colours if neutral is None else {**colours, neutral: "cb"}
 
 
-def ranking(comparison: Comparison, colours: Mapping[str, str]) -> list[BarRow]:
-    """Mean JCT of each policy: running (solid) and waiting (light)."""
-    longest = max((run["mean_jct_s"] or 0.0 for run in comparison.runs), default=0.0) or 1.0
+def ranking(
+    comparison: Comparison, colours: Mapping[str, str], recorded: RecordedWaits | None = None
+) -> list[BarRow]:
+    """Mean JCT of each policy: running (solid) and waiting (light); last the waits that the log records."""
+    means = [run["mean_jct_s"] or 0.0 for run in comparison.runs]
+    longest = max([*means, recorded.mean_wait_s if recorded else 0.0]) or 1.0
     rows = []
     for run in comparison.runs:
         jct, wait = run["mean_jct_s"], run["mean_wait_s"]
@@ -106,6 +109,10 @@ def ranking(comparison: Comparison, colours: Mapping[str, str]) -> list[BarRow]:
         note = "" if wait is None else f"{text.duration(wait)} waiting"
         parts = 100 * (jct - waits) / longest, 100 * waits / longest
         rows.append(BarRow(run.policy, colour, text.duration(jct), *parts, note))
+    if recorded:
+        light = 100 * recorded.mean_wait_s / longest
+        note = f"{text.duration(recorded.mean_wait_s)} waiting"
+        rows.append(BarRow("the log itself", "cb", "", 0.0, light, note))
     return rows
 
 

@@ -9,6 +9,7 @@ from statistics import fmean
 from . import charts, lane_data, lane_drawing, lanes, sizes, text
 from .parts import HALF, WIDE, Cell, Figure, Table, figure
 from .records import Buckets, Records, Run
+from .samples import slowest
 from .story import Comparison
 from .timeline import coarse, panel
 
@@ -17,8 +18,10 @@ def tradeoffs(comparison: Comparison, colours: Mapping[str, str]) -> list[Figure
     """Mean JCT against the slowest hundredth, and against interruptions."""
     found = []
     mean = charts.Axis("mean JCT", *charts.TIME)
+    unlucky = slowest(comparison.winner)
+    tail = unlucky.name if unlucky.single else "the unluckiest 1 %"
     for name, axis, title in (
-        ("p99_jct_s", charts.Axis("p99 JCT", *charts.TIME), "The average job against the unluckiest 1 %"),
+        ("p99_jct_s", charts.Axis("p99 JCT", *charts.TIME), f"The average job against {tail}"),
         ("preemptions", charts.Axis("preemptions", *charts.NUMBER), "The average job against interruptions"),
     ):
         dots = [

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from .measures import BY_FIGURE, Measure, judge
 from .records import Records, Run
+from .samples import slowest
 from .text import count, duration, percent, plural, times, whole_percent
 
 ALIKE = 0.01
@@ -124,7 +125,8 @@ def headline(comparison: Comparison) -> str:
     if reference is None:
         return does
     fast = f"{does}, {_fast(best, reference, baseline.policy)}"
-    return f"{fast}, but the slowest 1 % take longer" if _tail_grows(comparison) else fast
+    tail = slowest(winner)
+    return f"{fast}, but {tail.short} {tail.verb('take')} longer" if _tail_grows(comparison) else fast
 
 
 def alike(comparison: Comparison) -> bool:
@@ -169,13 +171,15 @@ def price(comparison: Comparison, later: float | None) -> str:
         costs.append(f"{plural(stops, 'preemption')}{each}")
     tail, reference = winner["p99_jct_s"], baseline["p99_jct_s"]
     if tail is not None and reference is not None:
-        slowest, before = f"take {duration(tail)} or longer", duration(reference)
-        if duration(tail) == before:
-            others.append(f"The slowest 1 % of the jobs {slowest} under both.")
+        unlucky, now, before = slowest(winner), duration(tail), duration(reference)
+        if now == before:
+            others.append(f"{_capital(unlucky.take(now))} under both.")
         elif _tail_grows(comparison):
-            costs.append(f"the slowest 1 % of the jobs {slowest}, up from {before}")
+            costs.append(f"{unlucky.take(now)}, up from {before}")
         else:
-            others.append(f"The slowest 1 % of the jobs gain too: they {slowest}, down from {before}.")
+            they = "it takes" if unlucky.single else "they take"
+            gain = f"{_capital(unlucky.name)} {unlucky.verb('gain')} too"
+            others.append(f"{gain}: {they} {unlucky.at_least(now)}, down from {before}.")
     if later:
         costs.append(f"{percent(later)} of the jobs finish later than under {baseline.policy}")
     elif later is not None:
@@ -191,7 +195,11 @@ def _located(sentence: str, where: str) -> str:
     """The sentence, beginning with the cluster that it holds for."""
     if not sentence or not where:
         return sentence
-    return f"{where[1].upper()}{where[2:]}, {sentence[0].lower()}{sentence[1:]}"
+    return f"{_capital(where[1:])}, {sentence[0].lower()}{sentence[1:]}"
+
+
+def _capital(sentence: str) -> str:
+    return f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def _tail(run: Run) -> str:
@@ -199,7 +207,7 @@ def _tail(run: Run) -> str:
     if median is None or p99 is None:
         return ""
     half = f"Half of the jobs are done within {duration(median)}"
-    return f"{half}; the slowest 1 % take {duration(p99)} or longer."
+    return f"{half}; {slowest(run).take(duration(p99))}."
 
 
 def later_share(records: Records, comparison: Comparison) -> float | None:
@@ -249,6 +257,33 @@ def load(records: Records, gpus: int | None) -> float | None:
     """GPU-hours asked over those that the cluster has between first and last submission."""
     span_h = records.trace.span_s / 3600
     return records.trace.gpu_hours / (gpus * span_h) if gpus and span_h > 0 else None
+
+
+def recorded_waits(records: Records, comparison: Comparison) -> str:
+    """How the waits in the log compare with those of the replays, and why they differ; else ""."""
+    recorded, winner = records.trace.recorded, comparison.winner
+    waits = [wait for run in comparison.runs if (wait := run["mean_wait_s"]) is not None]
+    if recorded is None or not waits:
+        return ""
+    own = f"The log’s own mean wait is {duration(recorded.mean_wait_s)} ({plural(recorded.jobs, 'job')})"
+    own = f"{own}, {_compared(recorded.mean_wait_s, waits)}."
+    asked = load(records, winner.gpus)
+    if asked is None or winner.gpus is None:
+        return own
+    grow = ", so queues must grow" if asked > 1 else ""
+    here = f"here the jobs ask for {percent(asked)} of the GPU time that {plural(winner.gpus, 'GPU')} have"
+    return f"{own} They need not agree: {here} while they arrive{grow}; the log’s cluster is not known."
+
+
+def _compared(value: float, replays: Sequence[float]) -> str:
+    """Where a time lies among those of the replays."""
+    low, high = min(replays), max(replays)
+    if low <= value <= high:
+        place = "among the replays"
+    else:
+        place = f"{'above' if value > high else 'below'} {'every' if len(replays) > 1 else 'the'} replay"
+    span = duration(low) if duration(low) == duration(high) else f"{duration(low)} to {duration(high)}"
+    return f"{place} ({span})"
 
 
 def unfinished(run: Run) -> str:

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainmaster.report import glossary, load_records, reproduce, sections, spread, story, sweep
+from trainmaster.report import glossary, load_records, reproduce, samples, sections, spread, story, sweep
 from trainmaster.report.charts import Trend
 from trainmaster.report.jobs import Jobs
 from trainmaster.report.measures import BY_FIGURE, judge, present
 from trainmaster.report.parts import colours_of, numbers, ranking
-from trainmaster.report.records import Buckets, Records, Run, RunKey, Series, Trace, as_run
+from trainmaster.report.records import Buckets, RecordedWaits, Records, Run, RunKey, Series, Trace, as_run
 
 HOUR = 3600.0
 
 
 def run(policy: str, mean: float | None, *, nodes: int = 8, seed: int = 0, **figures: Any) -> Run:
     document = {"policy": policy, "cluster": {"gpus": 8 * nodes, "nodes": nodes}, "seed": seed}
-    return as_run({**document, "jobs": 100, "finished": 100, "mean_jct_s": mean, **figures})
+    return as_run({**document, "jobs": 2000, "finished": 2000, "mean_jct_s": mean, **figures})
 
 
 def jobs(jct: Sequence[float], wait: Sequence[float] | None = None, **more: Any) -> Jobs:
@@ -166,7 +166,7 @@ def test_the_price_names_what_got_worse() -> None:
     fifo = run("fifo", 9 * HOUR, p99_jct_s=40 * HOUR, preemptions=0)
     srtf = run("srtf", HOUR, p99_jct_s=50 * HOUR, preemptions=2345)
     assert story.price(compared(fifo, srtf), 0.0312) == (
-        "The price: 2,345 preemptions (23 a job); the slowest 1 % of the jobs take 2 d 2 h or longer, "
+        "The price: 2,345 preemptions (1.2 a job); the slowest 1 % of the jobs take 2 d 2 h or longer, "
         "up from 1 d 16 h; 3.1 % of the jobs finish later than under fifo."
     )
 
@@ -202,8 +202,68 @@ def test_without_a_rival_the_price_is_the_spread() -> None:
     alone = run("fifo", HOUR, median_jct_s=60, p99_jct_s=7200)
     assert (
         story.price(compared(alone), None)
-        == "Half of the jobs are done within 1 m; the slowest 1 % take 2 h or longer."
+        == "Half of the jobs are done within 1 m; the slowest 1 % of the jobs take 2 h or longer."
     )
+
+
+def test_a_percentile_of_one_job_is_called_that() -> None:
+    def price(finished: int, before: float, after: float) -> str:
+        fifo, srtf = (
+            run(name, mean, finished=finished, p99_jct_s=tail * HOUR)
+            for name, mean, tail in (("fifo", 9 * HOUR, before), ("srtf", HOUR, after))
+        )
+        return story.price(compared(fifo, srtf), None)
+
+    assert price(94, 3, 2) == "The slowest job (1 of 94) gains too: it takes 2 h, down from 3 h."
+    assert price(94, 2, 3) == "The price: the slowest job (1 of 94) takes 3 h, up from 2 h."
+    assert price(94, 2, 2) == "The slowest job (1 of 94) takes 2 h under both."
+    assert price(250, 2, 3) == "The price: the slowest 1 % (3 of 250 jobs) take 3 h or longer, up from 2 h."
+    tails = [run("fifo", 9, finished=94, p99_jct_s=HOUR), run("srtf", 1, finished=94, p99_jct_s=9 * HOUR)]
+    assert story.headline(compared(*tails)).endswith(", but the slowest job takes longer")
+
+
+@pytest.mark.parametrize(
+    ("finished", "words"),
+    [
+        (94, "94 jobs: p99 is the time of the slowest job alone, p90 that of the 10th slowest, and one"),
+        (5, "5 jobs: p99 is the time of the slowest job alone, p90 too, and one long job can move a mean."),
+        (99, "99 jobs: p99"),
+        (100, ""),
+        (None, ""),
+    ],
+)
+def test_a_small_sample_has_a_warning(finished: int | None, words: str) -> None:
+    found = samples.small_sample(run("fifo", 1, finished=finished))
+    assert found.startswith(words) and bool(found) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("recorded_s", "waits", "words"),
+    [
+        (600, (3600, 7200), "10 m (94 jobs), below every replay (1 h to 2 h)"),
+        (9000, (3600, 7200), "2 h 30 m (94 jobs), above every replay (1 h to 2 h)"),
+        (5400, (3600, 7200), "1 h 30 m (94 jobs), among the replays (1 h to 2 h)"),
+        (600, (3600,), "10 m (94 jobs), below the replay (1 h)"),
+    ],
+)
+def test_the_waits_of_the_log_stand_beside_those_of_the_replays(
+    recorded_s: float, waits: Sequence[float], words: str
+) -> None:
+    runs = [run(f"p{rank}", 1 + rank, mean_wait_s=wait) for rank, wait in enumerate(waits)]
+    own = records(runs)
+    waited = dataclasses.replace(own.trace, recorded=RecordedWaits(94, recorded_s))
+    told = story.recorded_waits(dataclasses.replace(own, trace=waited), story.compare(own))
+    assert told == (
+        f"The log’s own mean wait is {words}. They need not agree: here the jobs ask for 125.0 % of the GPU "
+        "time that 64 GPUs have while they arrive, so queues must grow; the log’s cluster is not known."
+    )
+    assert story.recorded_waits(own, story.compare(own)) == ""
+
+
+def test_the_log_has_a_bar_of_its_own() -> None:
+    comparison = compared(run("fifo", 200, mean_wait_s=150))
+    *_, log = ranking(comparison, {"fifo": "c0"}, RecordedWaits(9, 400.0))
+    assert (log.name, log.solid, log.light, log.note) == ("the log itself", 0, 100, "6 m 40 s waiting")
 
 
 def test_jobs_that_finish_later() -> None:
