@@ -165,6 +165,10 @@ class TestRefusal:
 
     def test_who_is_not_in_the_tree_gets_nothing(self) -> None:
         assert ORGANIZATION.refusal("visions") == "there is no queue 'visions' (did you mean 'vision'?)"
+        # A group is no name for a job.
+        assert "speech" in ORGANIZATION.refusal("reseerch") and "'research'" not in ORGANIZATION.refusal(
+            "reseerch"
+        )
         assert ORGANIZATION.refusal("") == "the job names no queue, and only jobs of a queue may start"
 
     def test_a_group_is_no_queue_for_jobs(self) -> None:

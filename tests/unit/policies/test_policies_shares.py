@@ -100,6 +100,9 @@ class TestKnownAnswers:
     def test_tenths_are_tenths(self) -> None:
         tree = QueueTree((Queue("a", weight=0.1), Queue("b", weight=0.2), Queue("c", weight=0.3)))
         assert fair_shares(tree, {"a": 99, "b": 99, "c": 99}, 6) == {"a": 1, "b": 2, "c": 3}
+        # At 3 and 1 they stand equal, and the name decides; not so with the binary 0.3 and 0.1.
+        tree = QueueTree((Queue("a", weight=0.3), Queue("b", weight=0.1)))
+        assert fair_shares(tree, {"a": 99, "b": 99}, 5) == {"a": 4, "b": 1}
 
     @pytest.mark.parametrize(
         ("demand", "what"),

@@ -548,24 +548,9 @@ class TestQueues:
 
 WORDS = st.sampled_from(["a", "b", "east", "quota", "", "\x1b", "9", "gpus", "limit"])
 SCALARS = WORDS | st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.dates()
-KEYS = st.sampled_from(
-    [
-        "count",
-        "name",
-        "gpus",
-        "type",
-        "labels",
-        "topology",
-        "parent",
-        "guaranteed",
-        "limit",
-        "weight",
-        "priority",
-        "reclaim",
-        "a",
-        "b",
-    ]
-)
+NODE_KEYS = ["count", "name", "gpus", "type", "labels", "topology"]
+QUEUE_KEYS = ["parent", "guaranteed", "limit", "weight", "priority", "reclaim"]
+KEYS = st.sampled_from([*NODE_KEYS, *QUEUE_KEYS, "a"])
 ENTRIES = st.dictionaries(KEYS | SCALARS, SCALARS | st.lists(WORDS) | st.dictionaries(WORDS, SCALARS))
 GOOD = st.fixed_dictionaries({"gpus": st.integers(1, 9)})
 DOCUMENTS = st.fixed_dictionaries(
