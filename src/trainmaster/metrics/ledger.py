@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from trainmaster.model.action import Action, Start, Stop
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.event import (
     Cancelled,
-    CheckpointWritten,
     Event,
     Failed,
     Finished,
@@ -22,7 +22,6 @@ from trainmaster.model.event import (
     Started,
     Stopped,
     Submitted,
-    Timer,
 )
 from trainmaster.model.job import Job
 
@@ -36,13 +35,12 @@ class _Open:
     __slots__ = (
         "allocation",
         "asked",
-        "began",
-        "ended",
         "first_start",
         "job",
         "kept",
         "lost",
-        "preemptions",
+        "progress_began",
+        "progress_ended",
         "row",
         "run",
     )
@@ -52,9 +50,8 @@ class _Open:
         self.row = row
         self.first_start = NEVER
         self.run = self.kept = self.lost = 0
-        self.preemptions = 0
         self.allocation: Allocation | None = None
-        self.asked = self.began = self.ended = NEVER
+        self.asked = self.progress_began = self.progress_ended = NEVER
 
 
 class Ledger:
@@ -73,6 +70,7 @@ class Ledger:
         hold_row, hold_asked, hold_began, hold_ended, hold_left: the holds, in the order
             in which they ended; instants in ns (`began` = `ended` if nothing was done).
         hold_allocation: their GPUs.
+        ended: number of jobs that have ended, however.
     """
 
     def __init__(self, speed: Callable[[Job, Allocation], float] | None = None) -> None:
@@ -95,59 +93,27 @@ class Ledger:
 
     def record(self, now: int, events: Sequence[Event], actions: Sequence[Action]) -> None:
         """Write down one instant: the events of a batch and the actions they led to."""
-        jobs = self._open
         for event in events:
-            kind = type(event)
-            if kind is Timer or kind is CheckpointWritten:
-                continue
-            if kind is Submitted:
-                self._submitted(event.job)  # type: ignore[attr-defined]
-            elif kind is Started:
-                job = jobs.get(event.job_id)  # type: ignore[attr-defined]
-                if job is not None and job.ended == NEVER:
-                    job.began = now
-            elif kind is Finished:
-                self._closed(jobs.pop(event.job_id), now, "finished")  # type: ignore[attr-defined]
-            elif kind is Stopped:
-                self._stopped(event.job_id, now)  # type: ignore[attr-defined]
-            elif isinstance(event, Failed):
-                self._closed(jobs.pop(event.job_id), now, "failed")
-            elif isinstance(event, Lost):
-                job = jobs[event.job_id]
-                speed = self._left(job, now)
-                job.lost += round((job.kept - event.kept) / speed)
-                job.kept = event.kept
-                if self.status[job.row] == "cancelled":
-                    self._closed(jobs.pop(event.job_id), now, "cancelled")
-            elif isinstance(event, Cancelled):
-                job = jobs[event.job_id]
-                if job.allocation is None:
-                    self._closed(jobs.pop(event.job_id), now, "cancelled")
-                else:
-                    job.ended = now if job.ended == NEVER else job.ended
-                    self.status[job.row] = "cancelled"
+            write = self._OF_EVENT.get(type(event))
+            if write is not None:
+                write(self, event, now)
         for action in actions:
-            if type(action) is Start:
-                job = jobs[action.job_id]
-                if job.first_start == NEVER:
-                    job.first_start = self.first_start[job.row] = now
-                job.asked, job.began, job.ended = now, NEVER, NEVER
-                job.allocation = action.allocation
-            elif type(action) is Stop:
-                job = jobs[action.job_id]
-                job.ended = now
-                job.preemptions += 1
-                self.preemptions[job.row] += 1
+            write = self._OF_ACTION.get(type(action))
+            if write is not None:
+                write(self, action, now)
 
     def close(self, now: int) -> None:
         """No more events will come: account for the jobs still in the system."""
         for job in self._open.values():
             if job.allocation is not None:
-                self._left(job, now)
-            self._total(job)
+                self._end_hold(job, now)
+            self._write_totals(job)
         self._open.clear()
 
-    def _submitted(self, job: Job) -> None:
+    # -- events ---------------------------------------------------------------------------------
+
+    def _enter(self, event: Submitted, now: int) -> None:
+        job = event.job
         self._open[job.id] = _Open(job, len(self.jobs))
         self.jobs.append(job)
         for column in (self.first_start, self.finish):
@@ -156,19 +122,80 @@ class Ledger:
             column.append(0)
         self.status.append("unfinished")
 
-    def _stopped(self, job_id: str, now: int) -> None:
-        job = self._open[job_id]
-        if self.status[job.row] == "cancelled":
-            self._closed(self._open.pop(job_id), now, "cancelled")
-        else:
-            self._left(job, now)
+    def _begin_progress(self, event: Started, now: int) -> None:
+        job = self._open.get(event.job_id)
+        if job is not None and job.progress_ended == NEVER:
+            job.progress_began = now
 
-    def _left(self, job: _Open, now: int) -> float:
-        """The job holds no GPUs any more; returns how fast it was on them."""
+    def _stop(self, event: Stopped, now: int) -> None:
+        job = self._open[event.job_id]
+        if self.status[job.row] == "cancelled":
+            self._end_job(event.job_id, now, "cancelled")
+        else:
+            self._end_hold(job, now)
+
+    def _finish(self, event: Finished, now: int) -> None:
+        self._end_job(event.job_id, now, "finished")
+
+    def _fail(self, event: Failed, now: int) -> None:
+        self._end_job(event.job_id, now, "failed")
+
+    def _lose(self, event: Lost, now: int) -> None:
+        job = self._open[event.job_id]
+        speed = self._speed_of(job)
+        self._end_hold(job, now)
+        job.lost += round((job.kept - event.kept) / speed)
+        job.kept = event.kept
+        if self.status[job.row] == "cancelled":
+            self._end_job(event.job_id, now, "cancelled")
+
+    def _cancel(self, event: Cancelled, now: int) -> None:
+        job = self._open[event.job_id]
+        if job.allocation is None:
+            self._end_job(event.job_id, now, "cancelled")
+        else:
+            if job.progress_ended == NEVER:
+                job.progress_ended = now
+            self.status[job.row] = "cancelled"
+
+    # -- actions --------------------------------------------------------------------------------
+
+    def _begin_hold(self, action: Start, now: int) -> None:
+        job = self._open[action.job_id]
+        if job.first_start == NEVER:
+            job.first_start = self.first_start[job.row] = now
+        job.asked, job.progress_began, job.progress_ended = now, NEVER, NEVER
+        job.allocation = action.allocation
+
+    def _end_progress(self, action: Stop, now: int) -> None:
+        job = self._open[action.job_id]
+        job.progress_ended = now
+        self.preemptions[job.row] += 1
+
+    # What is not named here says nothing about a job's time. Of the class, not the object: bound
+    # methods would make a cycle that keeps the columns in memory.
+    _OF_EVENT: ClassVar[dict[type[Event], Callable[[Ledger, Any, int], None]]] = {
+        Submitted: _enter,
+        Started: _begin_progress,
+        Stopped: _stop,
+        Finished: _finish,
+        Failed: _fail,
+        Lost: _lose,
+        Cancelled: _cancel,
+    }
+    _OF_ACTION: ClassVar[dict[type[Action], Callable[[Ledger, Any, int], None]]] = {
+        Start: _begin_hold,
+        Stop: _end_progress,
+    }
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def _end_hold(self, job: _Open, now: int) -> None:
+        """The job gives up its GPUs: write down for how long it had them."""
         assert job.allocation is not None
-        speed = 1.0 if self._speed is None else self._speed(job.job, job.allocation)
-        ended = now if job.ended == NEVER else job.ended
-        began = ended if job.began == NEVER else job.began
+        speed = self._speed_of(job)
+        ended = now if job.progress_ended == NEVER else job.progress_ended
+        began = ended if job.progress_began == NEVER else job.progress_began
         self.hold_row.append(job.row)
         self.hold_asked.append(job.asked)
         self.hold_began.append(began)
@@ -178,16 +205,21 @@ class Ledger:
         job.run += ended - began
         job.kept += ended - began if speed == 1.0 else int((ended - began) * speed)
         job.allocation = None
-        return speed
 
-    def _closed(self, job: _Open, now: int, status: str) -> None:
+    def _end_job(self, job_id: str, now: int, status: str) -> None:
+        job = self._open.pop(job_id)
         if job.allocation is not None:
-            self._left(job, now)
+            self._end_hold(job, now)
         self.finish[job.row] = now
         self.status[job.row] = status
-        self._total(job)
+        self._write_totals(job)
         self.ended += 1
 
-    def _total(self, job: _Open) -> None:
+    def _write_totals(self, job: _Open) -> None:
         self.run[job.row] = job.run
         self.lost[job.row] = job.lost
+
+    def _speed_of(self, job: _Open) -> float:
+        """Progress per unit of time on the GPUs that it holds."""
+        assert job.allocation is not None
+        return 1.0 if self._speed is None else self._speed(job.job, job.allocation)
