@@ -22,7 +22,7 @@ from trainmaster.traces import Truth
 NODES = 2
 
 
-EXECUTOR = "trainmaster.sim.executor"
+EXECUTOR = "trainmaster.sim.virtual_cluster"
 
 
 def guarded(policy: str, predictor: str, *readers: str, placement: str = "pack") -> SealedDurations:

@@ -28,8 +28,8 @@ from trainmaster.policies.base import Policy
 from trainmaster.policies.registry import Specification
 from trainmaster.predict.choose import make_predictor
 from trainmaster.sim.clock import Clock
-from trainmaster.sim.executor import VirtualCluster
 from trainmaster.sim.options import Options
+from trainmaster.sim.virtual_cluster import VirtualCluster
 
 MAX_BATCHES_AT_ONCE = 10_000
 """More follow-up batches than this at one instant mean a policy that goes round in circles."""
@@ -136,7 +136,7 @@ def _loop(
     events = batches = decisions = 0
     last = -1
     while ledger.ended < jobs and (now := clock.next_instant()) is not None:
-        batch = _batch(clock, executor, now)
+        batch = next_batch(clock, executor, now)
         events += len(batch)
         begun = perf_counter()
         actions = engine.handle(now, batch)
@@ -161,8 +161,8 @@ def _loop(
     return times, events
 
 
-def _batch(clock: Clock, executor: VirtualCluster, now: int) -> list[Event]:
-    """All events of the instant, in the order of their rank."""
+def next_batch(clock: Clock, executor: VirtualCluster, now: int) -> list[Event]:
+    """All events of the instant, in the order of their rank; the executor is told what concerns it."""
     batch: list[Event] = []
     timers: list[Event] = []
     for event in clock.due(now):
@@ -172,15 +172,15 @@ def _batch(clock: Clock, executor: VirtualCluster, now: int) -> list[Event]:
             continue
         batch.append(event)
         if kind is Finished:
-            executor.ended(event.job_id)  # type: ignore[attr-defined]
+            executor.on_finished(event)  # type: ignore[arg-type]
         elif kind is Stopped:
-            executor.stopped(event.job_id)  # type: ignore[attr-defined]
+            executor.on_stopped(event)  # type: ignore[arg-type]
         elif kind is NodeDown:
-            for lost in executor.node_down(now, event.node):  # type: ignore[attr-defined]
-                clock.announce(now, lost)
+            executor.on_node_down(event, now)  # type: ignore[arg-type]
     for job in clock.arrivals(now):
-        executor.submitted(job)
-        batch.append(Submitted(job))
+        submitted = Submitted(job)
+        executor.on_submitted(submitted)
+        batch.append(submitted)
     return batch + timers if timers else batch
 
 

@@ -16,9 +16,9 @@ from trainmaster.policies.base import Policy
 from trainmaster.policies.registry import create
 from trainmaster.predict.choose import make_predictor
 from trainmaster.sim.clock import Clock
-from trainmaster.sim.executor import VirtualCluster
 from trainmaster.sim.options import Costs
-from trainmaster.sim.run import _batch as next_batch
+from trainmaster.sim.run import next_batch
+from trainmaster.sim.virtual_cluster import VirtualCluster
 from trainmaster.testing.scenario_account import Account, InvariantError
 from trainmaster.testing.scenario_invariants import Decisions
 from trainmaster.testing.scenario_model import ENDED, CaseJob, Scene, Step

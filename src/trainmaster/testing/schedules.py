@@ -297,7 +297,7 @@ class SealedDurations(Sequence[int]):
     """
 
     def __init__(
-        self, durations: Sequence[int], readers: Sequence[str] = ("trainmaster.sim.executor",)
+        self, durations: Sequence[int], readers: Sequence[str] = ("trainmaster.sim.virtual_cluster",)
     ) -> None:
         self._durations, self._readers = durations, readers
         self.reads = 0

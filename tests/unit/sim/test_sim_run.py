@@ -17,8 +17,10 @@ from trainmaster.model.event import (
     Event,
     Finished,
     Lost,
+    NodeDown,
     Started,
     Stopped,
+    Submitted,
     Timer,
 )
 from trainmaster.model.job import Job, Request
@@ -28,9 +30,9 @@ from trainmaster.policies import Policy
 from trainmaster.policies.parts.ordering import Order
 from trainmaster.policies.registry import create
 from trainmaster.sim.clock import Clock
-from trainmaster.sim.executor import VirtualCluster
 from trainmaster.sim.options import Costs, Options
 from trainmaster.sim.run import Setup, run
+from trainmaster.sim.virtual_cluster import VirtualCluster
 
 ONE = tm.Cluster.homogeneous(1, 1)
 GPU0 = Allocation.of([Share(0, 1, 1000)])
@@ -50,13 +52,16 @@ class Bench:
             None if speed == 1.0 else lambda job, allocation: speed,
         )
         for job in jobs:
-            self.cluster.submitted(job)
+            self.cluster.on_submitted(Submitted(job))
 
     def do(self, at: float, *actions: Action) -> None:
         self.cluster.carry_out(round(at * SECOND), actions)
 
     def down(self, at: float, node: int) -> list[Lost]:
-        return list(self.cluster.node_down(round(at * SECOND), node))
+        now = round(at * SECOND)
+        self.cluster.on_node_down(NodeDown(node), now)
+        assert self.clock.next_instant() in (now, None)
+        return [event for event in self.clock.due(now) if isinstance(event, Lost)]
 
     def events(self) -> list[tuple[float, Event]]:
         """All that will happen, in order; the cluster is told of stops and ends as in a simulation."""
@@ -65,9 +70,9 @@ class Bench:
             for event in self.clock.due(now):
                 found.append((now / SECOND, event))
                 if isinstance(event, Stopped):
-                    self.cluster.stopped(event.job_id)
+                    self.cluster.on_stopped(event)
                 elif isinstance(event, Finished):
-                    self.cluster.ended(event.job_id)
+                    self.cluster.on_finished(event)
         return found
 
 

@@ -5,12 +5,21 @@ Only this file and the oracle know how long jobs really run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import ceil
 
 from trainmaster.model.action import Action, Kill, Start, Stop, Wake
 from trainmaster.model.allocation import Allocation
-from trainmaster.model.event import CheckpointWritten, Finished, Lost, Started, Stopped, Timer
+from trainmaster.model.event import (
+    CheckpointWritten,
+    Finished,
+    Lost,
+    NodeDown,
+    Started,
+    Stopped,
+    Submitted,
+    Timer,
+)
 from trainmaster.model.job import Job
 from trainmaster.model.units import to_ns
 from trainmaster.sim.clock import ALWAYS, Clock, Ticket
@@ -67,19 +76,19 @@ class VirtualCluster:
         self._jobs: dict[str, Job] = {}
         self._processes: dict[str, _Process] = {}
 
-    def submitted(self, job: Job) -> None:
-        """Remember a job that can be started from now on."""
-        self._jobs[job.id] = job
+    def on_submitted(self, event: Submitted) -> None:
+        """The job can be started from now on."""
+        self._jobs[event.job.id] = event.job
 
-    def ended(self, job_id: str) -> None:
-        """Forget a job that has finished."""
-        process = self._processes.pop(job_id, None)
+    def on_finished(self, event: Finished) -> None:
+        """Nothing more comes of the job."""
+        process = self._processes.pop(event.job_id, None)
         if process is not None:
             self._clock.call_off(process.ticket)
 
-    def stopped(self, job_id: str) -> None:
+    def on_stopped(self, event: Stopped) -> None:
         """The checkpoint is written and the GPUs are given up."""
-        process = self._processes[job_id]
+        process = self._processes[event.job_id]
         process.saved = process.done
         process.allocation = None
 
@@ -96,15 +105,15 @@ class VirtualCluster:
             elif kind is Kill:
                 self._stop(now, action.job_id, 0)  # type: ignore[attr-defined]
 
-    def node_down(self, now: int, node: int) -> Iterator[Lost]:
+    def on_node_down(self, event: NodeDown, now: int) -> None:
         """The jobs on a failed node die; work since their last checkpoint is gone."""
         for name, process in self._processes.items():
-            if process.allocation is None or node not in process.allocation.nodes:
+            if process.allocation is None or event.node not in process.allocation.nodes:
                 continue
             self._save(process, now)
             self._halt(process, process.saved)
             process.allocation = None
-            yield Lost(name, process.saved, "node failure")
+            self._clock.announce(now, Lost(name, process.saved, "node failure"))
 
     def _start(self, now: int, action: Start) -> None:
         name = action.job_id
