@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from trainmaster.model.errors import InputError, TrainmasterError
+from trainmaster.policies.registry import Specification
 from trainmaster.testing.scenario_expect import Checker
 from trainmaster.testing.scenario_features import BY_POLICY, CHECKED_LATER, EVERY, claims, missing
 from trainmaster.testing.scenario_files import check_process, check_reader
@@ -35,7 +36,21 @@ from trainmaster.testing.scenario_load import load
 from trainmaster.testing.scenario_model import AnyScene, Case, ProcessScene, ReaderScene, Scene
 from trainmaster.testing.scenario_play import Play, make_policy
 
-__all__ = ["Attempt", "CaseResult", "attempts", "case_files", "load", "run_attempt", "run_case", "summary"]
+__all__ = [
+    "FAILED",
+    "NOT_YET",
+    "PASSED",
+    "Attempt",
+    "Case",
+    "CaseResult",
+    "attempts",
+    "case_files",
+    "check_scene",
+    "load",
+    "run_attempt",
+    "run_case",
+    "summary",
+]
 
 PASSED, FAILED, NOT_YET = "passed", "failed", "not yet"
 
@@ -211,7 +226,7 @@ def run_case(case: Case, policies: Sequence[str] = ()) -> CaseResult:
     return CaseResult(case, tuple(run_attempt(case, attempt) for attempt in attempts(case, policies)))
 
 
-def check_scene(scene: Scene, policy: str, placement: str) -> list[str]:
+def check_scene(scene: Scene, policy: Specification, placement: str) -> list[str]:
     """Play a part of a case, compare and check the invariants; returns the differences.
 
     It is played twice at once, step by step in turn, for I8: the same input gives the same

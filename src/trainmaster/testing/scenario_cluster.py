@@ -52,7 +52,6 @@ class ClusterOf:
         place = value
         if value.is_map and "nodes" in dict(value.items()):
             found = fields(value, TREE)
-            self._wanted += needs(found, TREE)
             levels, place = found.get("levels", ()), found["nodes"]
         nodes: list[Node] = []
         for entry in place.entries() if place.is_list else [place]:
@@ -71,7 +70,6 @@ class ClusterOf:
             node = Node("", int(match[2]), match[3] or "")
             return [replace(node, name=f"node-{first + index}") for index in range(int(match[1]))]
         found = fields(entry, NODE)
-        self._wanted += needs(found, NODE)
         labels = tuple(sorted(found.get("labels", {}).items()))
         node = Node("", found["gpus"], found.get("type", ""), labels, found.get("topology", ()))
         count, name = found.get("count", 1), found.get("name")

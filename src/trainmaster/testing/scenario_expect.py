@@ -31,7 +31,7 @@ class Checker:
 
     def settled(self, now: int, following: int | None) -> None:
         """All of instant `now` has happened; nothing more does before `following` (None = ever)."""
-        for situation in self._play.scene.never:
+        for situation in self._play.scene.never if now >= 0 else ():
             pairs = situation.states
             if situation.line not in self._met and all(self._account.is_in(*pair) for pair in pairs):
                 self._met.add(situation.line)

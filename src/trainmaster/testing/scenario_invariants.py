@@ -119,11 +119,13 @@ class Decisions:
             self._check_pool(victims, winners)
             return
         for name, allocation in victims.items():
-            mine = [winner for winner in winners if _overlap(allocation, _allocation(winner))]
-            if not mine:
+            if not any(_overlap(allocation, _allocation(winner)) for winner in winners):
                 raise self._broken(f"I3: {name} is evicted, and nobody takes its GPUs")
-            if len(winners) == 1 and self._superfluous(allocation, winners[0]):
-                raise self._broken(f"I4: {winners[0].job.id} would have found room without evicting {name}")
+        if len(winners) == 1:  # of several, one may have found what another's victim left over
+            for name, allocation in victims.items():
+                if self._superfluous(allocation, winners[0]):
+                    who = winners[0].job.id
+                    raise self._broken(f"I4: {who} would have found room without evicting {name}")
 
     def _check_pool(self, victims: dict[str, Allocation], winners: Sequence[JobState]) -> None:
         taken = sum(_allocation(winner).milli for winner in winners)

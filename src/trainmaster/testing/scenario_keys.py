@@ -14,6 +14,7 @@ from trainmaster.testing.scenario_kinds import (
     COUNT,
     COUNT_BOUND,
     FEATURES,
+    FILES,
     FLAG,
     GPU_BOUND,
     GPUS,
@@ -78,12 +79,12 @@ NODE: Final[Table] = (
     Key("name", NAME, "its name, or the start of the names of several; default node"),
     Key("gpus", COUNT, "whole GPUs of each", required=True),
     Key("type", NAME, "type of the GPUs"),
-    Key("labels", mapping_of(NAME), "labels", "labels"),
-    Key("topology", NAMES, "names of what it stands in, widest first", "topology"),
+    Key("labels", mapping_of(NAME), "labels, such as {disk: nvme}"),
+    Key("topology", NAMES, "where it stands: a name for each level"),
 )
 
 TREE: Final[Table] = (
-    Key("levels", NAMES, "names of the levels of the topology, widest first", "topology"),
+    Key("levels", NAMES, "names of the levels of the topology, widest first"),
     Key("nodes", ANYTHING, "N x G, or a list of nodes", required=True),
 )
 
@@ -112,9 +113,7 @@ STEP: Final[Table] = (
 VERBS: Final = tuple(key.name for key in STEP if key.name not in ("at", "to"))
 
 STATE_LISTS: Final[Table] = tuple(
-    Key(state, NAMES, f"these jobs are {state}", refers="jobs")
-    for state in (*GROUPS, PARTLY)
-    if state != "unsubmitted"
+    Key(state, NAMES, f"these jobs are {state}", refers="jobs") for state in (*GROUPS, PARTLY)
 )
 
 MOMENT: Final[Table] = (
@@ -228,7 +227,7 @@ READER_EXPECT: Final[Table] = (
 
 READER: Final[Table] = (
     *HEAD,
-    Key("files", mapping_of(TEXT), "content by file name", required=True),
+    Key("files", FILES, "content by file name", required=True),
     Key("read", NAME, "the file that is the trace", required=True),
     Key("format", NAME, "its format; default by its header"),
     Key("expect", table_of(READER_EXPECT), "what the reader must report", required=True),
@@ -242,7 +241,7 @@ PROCESS_EXPECT: Final[Table] = (
 
 PROCESS: Final[Table] = (
     *HEAD,
-    Key("files", mapping_of(TEXT), "content by file name; there before the command runs"),
+    Key("files", FILES, "content by file name; there before the command runs"),
     Key("run", TEXT, "a command of trainmaster, run in the folder of the files", required=True),
     Key(
         "environments",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Final
 
 from trainmaster.model.errors import nearest
@@ -138,6 +139,15 @@ def list_of(kind: Kind) -> Kind:
     )
 
 
+def _files(value: Value) -> dict[str, str]:
+    found = {}
+    for name, entry in value.items():
+        if PurePath(name).is_absolute() or ".." in PurePath(name).parts:
+            raise entry.fault("lies outside the folder of the case", "give a plain name")
+        found[name] = entry.text()
+    return found
+
+
 def one_or_mapping(kind: Kind) -> Kind:
     """One value for all, or a mapping by name."""
     by_name = mapping_of(kind)
@@ -185,6 +195,7 @@ FLAG = Kind(Value.flag, {"type": "boolean"})
 TIME_BOUND = Kind(_bound(Value.to_seconds), _NUMBER)
 GPU_BOUND = Kind(_bound(Value.to_gpus), _NUMBER)
 COUNT_BOUND = Kind(_bound(_count), _NUMBER)
+FILES = Kind(_files, mapping_of(TEXT).schema)
 FEATURES = list_of(choice(*known()))
 STATE = choice(*GROUPS, PARTLY)
 RECLAIM = choice("quota", "fair-share", "none")

@@ -217,6 +217,9 @@ class _ClusterPart:
         for entry in _entries(self.found.get("expect")):
             checks = fields(entry, MOMENT, names=self.names)
             self.wanted += needs(checks, MOMENT)
+            until = self.found.get("until")
+            if until is not None and checks["at"] > until:
+                raise entry.fault("is looked at after the end of the case", "let `until` be later")
             moments.append(Moment(checks.pop("at"), entry.line, self._expanded(checks)))
         moments.sort(key=lambda moment: moment.at or 0)
         end = self.found.get("finally")

@@ -177,8 +177,8 @@ class Value:
 
     def to_seconds(self, word: str) -> int:
         """`word`, which stands here, as a time in ns."""
-        unit = UNITS.get(word[-1:].lower(), 1)
-        digits = word[:-1] if word[-1:].lower() in UNITS else word
+        unit = UNITS.get(word[-1:], 1)
+        digits = word[:-1] if word[-1:] in UNITS else word
         number = self._decimal(digits, "a time", "seconds, or with a unit: 90, 15m, 1.5h, 2d", word) * unit
         if not 0 <= number <= Decimal(LONGEST_S):
             raise self.fault(f"{word} is out of range", f"0 to {LONGEST_S:g} seconds")
