@@ -8,9 +8,9 @@ of the style sheet.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from .labels import Box, around_points, spread
+from .labels import Box, around_points, leader, spread
 from .svg import FONT, Scale, drawing, element, line, number_ticks, path, text_width, time_ticks, words
 from .text import count, duration, unbroken, whole_percent
 
@@ -39,9 +39,9 @@ def bottom_axis(x: Scale, axis: Axis, top: float, bottom: float, apart: float = 
     for tick in x.ticks(axis.choose, apart):
         at = x(tick)
         marks.append(line(at, top, at, bottom, class_="grid"))
-        marks.append(words(at, bottom + 16, axis.show(tick), text_anchor="middle", class_="tick"))
+        marks.append(words(at, bottom + 18, axis.show(tick), text_anchor="middle", class_="tick"))
     if axis.title:
-        marks.append(words(x.end, bottom + 34, axis.title, text_anchor="end", class_="axis"))
+        marks.append(words(x.end, bottom + 36, axis.title, text_anchor="end", class_="axis"))
     return marks
 
 
@@ -71,24 +71,30 @@ def scatter(
 ) -> str:
     """Policies by two measures; lower left is better."""
     height, left, right, top, bottom = width * 0.72, 62.0, width - 14, 34.0, width * 0.72 - 44
-    x = fitting([dot.x for dot in dots], left, right)
-    y = fitting([dot.y for dot in dots], bottom, top)
+    x = from_zero([dot.x for dot in dots], left, right)
+    y = from_zero([dot.y for dot in dots], bottom, top)
     points = [(x(dot.x), y(dot.y)) for dot in dots]
     radius = 5.5
     names = [shorten(dot.policy, 0.5 * width) for dot in dots]
-    boxes = around_points(points, names, Box(left, top - 6, right - left, bottom - top), radius)
-    marks = [*bottom_axis(x, x_axis, top, bottom), *left_axis(y, y_axis, left, right)]
+    # Down to the values below the axis, so that points on it may have their names beside them.
+    frame = Box(left, top - 6, right - left, bottom + 7 - (top - 6))
+    boxes = around_points(points, names, frame, radius)
+    marks = bottom_axis(x, _named(x_axis, x), top, bottom) + left_axis(y, _named(y_axis, y), left, right)
     for dot, label, (px, py), box in reversed(list(zip(dots, names, points, boxes, strict=True))):
         colour = colours[dot.policy]
-        middle = (min(max(px, box.x), box.x + box.width), min(max(py, box.y), box.y + box.height))
-        if abs(middle[0] - px) + abs(middle[1] - py) > 3 * radius:
-            marks.append(line(px, py, *middle, class_="leader"))
+        ends = leader((px, py), box, radius)
+        if ends:
+            marks.append(line(*ends[0], *ends[1], class_="leader"))
         about = f"{dot.policy}: {x_axis.title} {x_axis.show(dot.x)}, {y_axis.title} {y_axis.show(dot.y)}"
         marks.append(
             element("circle", element_title(about), cx=px, cy=py, r=radius, class_=f"dot fill-{colour}")
         )
         marks.append(words(box.x, box.y + FONT - 1, label, class_=f"label text-{colour}"))
     return drawing(name, width, height, title, *marks)
+
+
+def _named(axis: Axis, scale: Scale) -> Axis:
+    return replace(axis, title=f"{axis.title}, logarithmic") if scale.log else axis
 
 
 def element_title(content: str) -> str:
@@ -98,24 +104,52 @@ def element_title(content: str) -> str:
     return element("title", html.escape(content))
 
 
-def fitting(values: Sequence[float], start: float, end: float) -> Scale:
-    """A scale on which the values lie well apart.
+CRUSHED = 40
+"""A largest value so many times the least leaves no room to tell the small ones apart on a linear axis."""
 
-    From 0 where they reach down towards it, else around the values alone; logarithmic
-    where the largest would crush the others.
 
-    >>> scale = fitting([90, 100], 0, 10); 80 < scale.low < 90
-    True
-    >>> fitting([30, 100], 0, 10).low, fitting([1, 100], 0, 10).log
+def from_zero(values: Sequence[float], start: float, end: float) -> Scale:
+    """A linear scale from 0; logarithmic where the largest value would crush the others.
+
+    >>> from_zero([90, 100], 0, 10).low, from_zero([1, 100], 0, 10).log
     (0.0, True)
     """
     high, low = max(values), min(values)
-    if low > 0 and high / low > 40:
+    if low > 0 and high / low > CRUSHED:
         return Scale(low / 1.6, high * 1.3, start, end, log=True)
+    return Scale(0.0, 1.08 * high or 1.0, start, end)
+
+
+def fitting(values: Sequence[float], start: float, end: float) -> Scale:
+    """A scale on which the values lie well apart: as `from_zero`, or around values far from 0 alone.
+
+    >>> scale = fitting([90, 100], 0, 10); 80 < scale.low < 90
+    True
+    >>> fitting([30, 100], 0, 10).low
+    0.0
+    """
+    high, low = max(values), min(values)
     if low > 0.45 * high:
         room = 0.15 * (high - low) or 0.1 * high
         return Scale(low - room, high + room, start, end)
-    return Scale(0.0, 1.08 * high or 1.0, start, end)
+    return from_zero(values, start, end)
+
+
+def _wait_scale(values: Sequence[float], start: float, end: float) -> Scale:
+    if not mostly_crushed(values):
+        return Scale(0.0, 1.02 * max(values) or 1.0, start, end)
+    shortest = max(min(values), SHORTEST_WAIT_S)
+    return Scale(shortest, max(*values, 2 * shortest), start, end, log=True)
+
+
+def mostly_crushed(values: Sequence[float]) -> bool:
+    """Whether most of the values would lie at the very start of a linear axis.
+
+    >>> mostly_crushed([2.0, 5000.0, 8000.0, 9000.0]), mostly_crushed([2.0, 5.0, 100.0, 9000.0])
+    (False, True)
+    """
+    small = sum(value * CRUSHED < max(values) for value in values)
+    return 2 * small > len(values)
 
 
 @dataclass(frozen=True)
@@ -190,7 +224,7 @@ def dumbbells(
     colours: Colours,
     width: float,
 ) -> str:
-    """One row a group with a dot for each policy on a logarithmic time axis.
+    """One row a group with a dot for each policy on a time axis.
 
     Args:
         rows: name of the group, and seconds by policy.
@@ -201,14 +235,13 @@ def dumbbells(
     right = width - 16
     bottom = top + step * len(rows)
     values = [value for _, by_policy in rows for value in by_policy.values()]
-    positive = [max(value, SHORTEST_WAIT_S) for value in values]
-    x = Scale(min(positive), max(max(positive), 2 * min(positive)), left + 8, right, log=True)
-    marks = bottom_axis(x, Axis("mean wait, logarithmic", *TIME), top - 6, bottom)
+    x = _wait_scale(values, left + 16, right)
+    marks = bottom_axis(x, _named(Axis("mean wait", *TIME), x), top - 6, bottom)
     named = [policy for policy in (second, first) if policy is not None]
     for row, (group, by_policy) in enumerate(rows):
         at = top + step * (row + 0.5)
         marks.append(words(left, at + 4, shorten(group, left - 4), text_anchor="end", class_="group"))
-        marks.append(line(left + 8, at, right, at, class_="grid"))
+        marks.append(line(left + 16, at, right, at, class_="grid"))
         if second is not None and second in by_policy and first in by_policy:
             marks.append(line(x(by_policy[first]), at, x(by_policy[second]), at, class_="bar"))
         for policy, value in by_policy.items():

@@ -113,6 +113,15 @@ MEASURES: tuple[Measure, ...] = (
         True,
     ),
     Measure(
+        "preemptions",
+        "preemptions",
+        text.count,
+        "lower",
+        "How often a running job was stopped to let another one run; it resumes later from a checkpoint.",
+        NOT_MEASURED,
+        True,
+    ),
+    Measure(
         "makespan_s",
         "makespan",
         text.duration,
@@ -139,15 +148,6 @@ MEASURES: tuple[Measure, ...] = (
         "GPU-seconds held by jobs between the first and the last submission, divided by GPUs times that "
         "span: how full the cluster was while jobs still arrived.",
         NOT_MEASURED,
-    ),
-    Measure(
-        "preemptions",
-        "preemptions",
-        text.count,
-        "lower",
-        "How often a running job was stopped to let another one run; it resumes later from a checkpoint.",
-        NOT_MEASURED,
-        True,
     ),
     Measure(
         "overhead_gpu_s",
@@ -223,8 +223,17 @@ BY_FIGURE = {measure.figure: measure for measure in MEASURES}
 
 
 def present(runs: Sequence[Run]) -> list[Measure]:
-    """The measures to show for these runs: the core ones, and those that any run has."""
-    return [item for item in MEASURES if item.core or any(run[item.figure] is not None for run in runs)]
+    """The measures to show for these runs: the core ones, and those that any run has.
+
+    Where all jobs finished, a column that says so again is left out.
+    """
+    all_finished = all(run["finished"] == run["jobs"] for run in runs)
+    return [
+        item
+        for item in MEASURES
+        if (item.core or any(run[item.figure] is not None for run in runs))
+        and not (all_finished and item.figure == "finished")
+    ]
 
 
 def judge(measure: Measure, runs: Sequence[Run]) -> list[Literal["best", "worst", ""]]:

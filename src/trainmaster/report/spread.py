@@ -171,7 +171,8 @@ def tenant_figure(found: list[Waits], comparison: Comparison, colours: Mapping[s
     subtitle = "mean wait of each tenant’s jobs"
     if comparison.others:
         subtitle += "; small grey dots are the other policies"
-    if any(value < charts.SHORTEST_WAIT_S for waits in found for value in waits.mean.values()):
+    values = [value for waits in found for value in waits.mean.values()]
+    if charts.mostly_crushed(values) and min(values) < charts.SHORTEST_WAIT_S:
         subtitle += f"; waits under {text.duration(charts.SHORTEST_WAIT_S)}, 0 s too, are drawn there"
 
     def draw(name: str, width: float) -> str:
@@ -182,14 +183,18 @@ def tenant_figure(found: list[Waits], comparison: Comparison, colours: Mapping[s
 
 
 def _tenant_title(found: list[Waits], winner: str, second: str | None) -> str:
+    """How many tenants gain; times that read alike are no gain."""
     pairs = [
         (waits.mean[winner], waits.mean[second])
         for waits in found
         if second is not None and winner in waits.mean and second in waits.mean
     ]
-    shorter = sum(mine < other for mine, other in pairs)
+    unlike = [(mine, other) for mine, other in pairs if text.duration(mine) != text.duration(other)]
+    shorter = sum(mine < other for mine, other in unlike)
     if not pairs:
         return f"Waiting by tenant under {winner}"
+    if not unlike:
+        return f"Every tenant waits as long under {winner} as under {second}"
     if shorter == len(pairs):
         return f"Every tenant waits less under {winner} than under {second}"
     return f"{shorter} of {len(pairs)} tenants wait less under {winner} than under {second}"

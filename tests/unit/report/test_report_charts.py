@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trainmaster.report import charts
 from trainmaster.report.dates import Calendar
-from trainmaster.report.labels import Box, around_points, spread
+from trainmaster.report.labels import Box, around_points, leader, spread
 from trainmaster.report.records import Buckets
 from trainmaster.report.svg import Scale, element, number_ticks, stairs, text_width, time_ticks, words
 from trainmaster.report.text import duration
@@ -79,6 +79,21 @@ def test_names_of_crowded_points_do_not_touch() -> None:
     for i, box in enumerate(boxes):
         assert box.outside(frame) == pytest.approx(0)
         assert sum(box.overlap(other) for other in boxes[:i]) == pytest.approx(0)
+
+
+def test_leader_lines_cross_no_name() -> None:
+    """Policies that never preempt lie side by side on the axis."""
+    points = [(150.0 + 9 * i, 240.0) for i in range(6)]
+    names = ["fifo", "fifo(backfill=easy)", "fifo(backfill=greedy)", "sjf", "drf", "priority"]
+    frame = Box(60, 30, 290, 217)
+    boxes = around_points(points, names, frame, 5.5)
+    for i, (point, box) in enumerate(zip(points, boxes, strict=True)):
+        line = leader(point, box, 5.5)
+        assert box.outside(frame) == pytest.approx(0)
+        for step in range(101) if line else []:
+            x, y = (a + step / 100 * (b - a) for a, b in zip(*line, strict=True))  # type: ignore[misc]
+            others = [other for j, other in enumerate(boxes) if j != i]
+            assert not any(Box(x, y, 0.1, 0.1).overlap(other) for other in others), (names[i], x, y)
 
 
 def test_names_at_the_edge_stay_inside() -> None:
@@ -172,6 +187,16 @@ def test_drawings_are_well_formed_and_stay_inside(width: float) -> None:
             for name, limit in (("x", right), ("cx", right), ("x2", right), ("y", bottom), ("cy", bottom)):
                 if name in part.attrib:
                     assert -1 <= float(part.attrib[name]) <= limit + 1
+
+
+def test_both_axes_of_a_scatter_begin_at_0() -> None:
+    """Else one of two like differences would look larger."""
+    axis = charts.Axis("JCT", *charts.TIME)
+    dots = [charts.Dot("srtf", 10 * 3600, 70 * 3600), charts.Dot("fifo", 20 * 3600, 80 * 3600)]
+    drawing = charts.scatter("a", "A", dots, axis, axis, COLOURS, 500)
+    assert drawing.count(">0\xa0s</text>") == 2 and "logarithmic" not in drawing
+    far = [charts.Dot("srtf", 1, 70), charts.Dot("fifo", 90, 80)]
+    assert charts.scatter("a", "A", far, axis, axis, COLOURS, 500).count("JCT, logarithmic</text>") == 1
 
 
 def test_a_scatter_puts_better_lower_and_further_left() -> None:

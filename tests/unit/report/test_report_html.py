@@ -241,7 +241,7 @@ def test_utilization_while_jobs_arrive_stands_beside_utilization(copied: Copied,
     assert "utilization in span" not in page_of(folder, tmp_path).text()
     edit_json(folder / "summary.json", lambda document: document["runs"][0].update(utilization_in_span=0.876))
     page = page_of(folder, tmp_path)
-    assert re.search(r"utilization\s+utilization in span\s+preemptions", page.text())
+    assert re.search(r"preemptions\s+makespan\s+utilization\s+utilization in span\s+overhead", page.text())
     assert "87.6 %" in page.text() and "while jobs still arrived" in page.text()
 
 
@@ -270,7 +270,7 @@ def test_warm_up_and_ignored_wishes_are_told(copied: Copied, tmp_path: Path) -> 
     edit_json(folder / "summary.json", change)
     text = page_of(folder, tmp_path).text()
     assert "The figures count 250 of 300 jobs" in text and "Synthetic" not in text
-    assert re.search(r"not heeded in the replay\s+jobs\s+GPU type\s+12", text)
+    assert re.search(r"not heeded in the replay\s+wish\s+jobs\s+GPU type\s+12", text)
 
 
 HOSTILE = "</script><script>alert(1)</script><b a='\"'>&amp;{{ 7*7 }}"

@@ -14,7 +14,7 @@ from trainmaster.report import glossary, load_records, reproduce, samples, secti
 from trainmaster.report.charts import Trend
 from trainmaster.report.jobs import Jobs
 from trainmaster.report.measures import BY_FIGURE, judge, present
-from trainmaster.report.parts import colours_of, numbers, ranking
+from trainmaster.report.parts import Figure, colours_of, numbers, ranking
 from trainmaster.report.records import Buckets, RecordedWaits, Records, Run, RunKey, Series, Trace, as_run
 
 HOUR = 3600.0
@@ -304,6 +304,16 @@ def test_measures_of_later_features_appear_with_their_data() -> None:
     assert "nodes" not in cells and "seed" not in cells
 
 
+def test_a_column_that_repeats_the_jobs_is_left_out() -> None:
+    def names(*finished: int) -> list[str]:
+        return [
+            item.figure for item in present([run("fifo", 1, jobs=5, finished=amount) for amount in finished])
+        ]
+
+    assert "finished" not in names(5, 5) and names(5, 5)[:2] == ["jobs", "mean_jct_s"]
+    assert names(5, 4)[:2] == ["jobs", "finished"]
+
+
 def test_a_command_that_reproduces() -> None:
     runs = [run("fifo", 1), run("fifo(backfill=easy)", 1), run("fifo", 1, nodes=16)]
     assert reproduce.command(records(runs)) == (
@@ -385,18 +395,34 @@ def test_many_tenants_are_pooled() -> None:
     assert spread.tenant_figure(found[:1], story.compare(pair), {}) is None
 
 
-def test_tenants_who_hardly_wait_have_a_note() -> None:
-    def subtitle(waits: list[float]) -> str:
-        two = jobs([9.0, 9.0], waits, tenants=("a", "b"), tenant=np.array([0, 1]))
-        pair = records([run("fifo", 1)], [two])
-        comparison = story.compare(pair)
-        found = spread.waits_by(pair, comparison, spread.by_tenant(two))
-        figure = spread.tenant_figure(found, comparison, {"fifo": "c0"})
-        assert figure is not None
-        return figure.subtitle
+def tenants(*waits: Sequence[float]) -> Figure:
+    """Waits of tenants a, b, …, each with a job, under each policy."""
+    amount = len(waits[0])
+    owned = {"tenants": tuple("abcdef"[:amount]), "tenant": np.arange(amount)}
+    columns = [jobs([9.0] * amount, own, **owned) for own in waits]
+    own = records([run(policy, 9 - i) for i, policy in enumerate(("fifo", "srtf")[: len(waits)])], columns)
+    comparison = story.compare(own)
+    found = spread.waits_by(own, comparison, spread.by_tenant(columns[0]))
+    figure = spread.tenant_figure(found, comparison, {"fifo": "cb", "srtf": "c0"})
+    assert figure is not None
+    return figure
 
-    assert subtitle([0.0, 60.0]).endswith("; waits under 1 s, 0 s too, are drawn there")
-    assert "drawn" not in subtitle([1.0, 60.0])
+
+def test_the_axis_of_tenants_is_linear_unless_that_crushes_most() -> None:
+    one_hardly_waits = tenants([2.0, 5 * HOUR, 6 * HOUR, 7 * HOUR])
+    assert "logarithmic" not in one_hardly_waits.wide
+    most_hardly_wait = tenants([2.0, 5.0, 6.0, 7 * HOUR])
+    assert "mean wait, logarithmic" in most_hardly_wait.wide
+    assert "drawn there" not in most_hardly_wait.subtitle
+    assert tenants([0.0, 5.0, 6.0, 7 * HOUR]).subtitle.endswith("; waits under 1 s, 0 s too, are drawn there")
+    assert "drawn there" not in tenants([0.0, 60.0]).subtitle
+
+
+def test_the_title_counts_tenants_who_gain() -> None:
+    assert tenants([60, 60], [30, 90]).title == "1 of 2 tenants wait less under srtf than under fifo"
+    assert tenants([60, 60], [30, 50]).title == "Every tenant waits less under srtf than under fifo"
+    assert tenants([60, 60], [60, 60.1]).title == "Every tenant waits as long under srtf as under fifo"
+    assert tenants([60, 60], [60.1, 90]).title == "0 of 2 tenants wait less under srtf than under fifo"
 
 
 def test_capacity_answers() -> None:
