@@ -104,6 +104,8 @@ def simulate(
         raise InputError("--events writes a file", mend="say where with --out DIR")
     if out is not None and out.exists() and not out.is_dir():
         raise InputError("is not a folder", file=out, mend="give --out a folder")
+    if out is not None:
+        _refuse_to_replace(out, [trace, failures, cluster, profile], [*_split(policy), format])
     clusters, weights = _clusters(nodes, gpus_per_node, cluster)
     knobs, relax_s = _knobs(settings or [])
     options = Options(
@@ -137,6 +139,22 @@ def simulate(
         result.command = _command(sys.argv[1:])
         written = _write(result, out, logs) if out is not None else []
     _show(result, written, json)
+
+
+def _split(policies: str) -> list[str]:
+    """The policies' names and files, without their knobs."""
+    from trainmaster.policies.registry import split, title_of
+
+    return [title_of(each) for each in split(policies)]
+
+
+def _refuse_to_replace(out: Path, files: list[Path | None], plugins: list[str]) -> None:
+    """The results must not take the place of what the run reads, Python files included."""
+    from trainmaster.model.plugin import split_file
+    from trainmaster.sim.result_folder import refuse_to_replace
+
+    code = [named[0] for name in plugins if (named := split_file(name)) is not None]
+    refuse_to_replace(out, [*(file for file in files if file is not None), *code])
 
 
 def _command(words: list[str]) -> str:

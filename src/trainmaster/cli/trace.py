@@ -90,8 +90,11 @@ def convert(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
+    from trainmaster.model.errors import InputError
     from trainmaster.traces import sample, slice_trace, write_csv
 
+    if out.exists() and trace.exists() and out.samefile(trace):
+        raise InputError("is the trace itself", file=out, mend="write another file, and rename it then")
     with _waiting(f"reading {trace}"):
         part = _load(trace, format, columns, strict)
         read = len(part)

@@ -203,7 +203,11 @@ class Result:
 
         Raises:
             OutputError: something can't be written; nothing is changed then.
+            InputError: the trace is one of the files that would be replaced.
         """
+        from trainmaster.sim.result_folder import refuse_to_replace
+
+        refuse_to_replace(folder, filter(None, [self.trace["path"]]))
         with replaced_files(Path(folder)) as draft:
             with draft.joinpath("summary.json").open("w", encoding="utf-8") as file:
                 json.dump(self.document, file, indent=1, allow_nan=False)
