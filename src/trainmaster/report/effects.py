@@ -45,15 +45,13 @@ class Effect:
         return "worse" if self.change_s > 0 else "better"
 
     @property
-    def change(self) -> str:
-        """The difference in words.
+    def difference(self) -> str:
+        """How much longer or shorter the wait becomes.
 
-        >>> Effect("ann", 3, 60.0, 90.0).change, Effect("bob", 3, 90.0, 60.0).change
-        ('30 s longer', '30 s shorter')
+        >>> Effect("ann", 3, 60.0, 90.0).difference
+        '30 s'
         """
-        if self.verdict == "same":
-            return "as long"
-        return f"{text.duration(abs(self.change_s))} {'longer' if self.change_s > 0 else 'shorter'}"
+        return text.duration(abs(self.change_s))
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ def leader(point: Point, box: Box, radius: float) -> Line | None:
     """The line from a point almost to its name; None where the name is close enough.
 
     >>> leader((0, 0), Box(33, -5, 40, 10), 4), leader((0, 0), Box(8, -5, 40, 10), 4)
-    (((0, 0), (30, 0)), None)
+    (((0, 0), (30.0, 0)), None)
     """
     x, y = point
     nearest = min(max(x, box.x - GAP), box.x + box.width + GAP), min(max(y, box.y), box.y + box.height)

@@ -39,7 +39,7 @@ def log(waits: Sequence[float], **columns: object) -> Jobs:
 def shown(result: Effects, kind: str) -> list[tuple[str, int, float, float, str, str]]:
     (group,) = [group for group in result.groups if group.kind == kind]
     return [
-        (effect.name, effect.jobs, effect.before_s, effect.after_s, effect.verdict, effect.change)
+        (effect.name, effect.jobs, effect.before_s, effect.after_s, effect.verdict, effect.difference)
         for effect in group.shown
     ]
 
@@ -51,13 +51,13 @@ def test_losers_by_size_tenant_and_user() -> None:
         "Of 4 jobs, 1 (25.0 %) wait longer under srtf than under fifo, 2 (50.0 %) shorter."
     )
     assert shown(result, "size") == [
-        ("1 GPU", 1, 60, 60, "same", "as long"),
-        ("2–4 GPUs", 1, HOUR, 3 * HOUR, "worse", "2 h longer"),
-        ("5–8 GPUs", 2, 2 * HOUR, 0.5 * HOUR, "better", "1 h 30 m shorter"),
+        ("1 GPU", 1, 60, 60, "same", "0 s"),
+        ("2–4 GPUs", 1, HOUR, 3 * HOUR, "worse", "2 h"),
+        ("5–8 GPUs", 2, 2 * HOUR, 0.5 * HOUR, "better", "1 h 30 m"),
     ]
     assert shown(result, "tenant") == [
-        ("a", 2, 1830, 5430, "worse", "1 h longer"),
-        ("b", 2, 7200, 1800, "better", "1 h 30 m shorter"),
+        ("a", 2, 1830, 5430, "worse", "1 h"),
+        ("b", 2, 7200, 1800, "better", "1 h 30 m"),
     ]
     assert [row[0] for row in shown(result, "user")] == ["bob", "ann", "cleo"], "the worst first"
     assert [group.title for group in result.groups] == [
@@ -71,10 +71,10 @@ def test_the_worst_hit_jobs() -> None:
     before, after = log([60, HOUR, 0, 3 * HOUR]), log([70, 3 * HOUR, 9 * HOUR, HOUR])
     result = found(before, after)
     assert result.labels == ["tenant", "user", "GPUs"]
-    assert [(job.name, job.labels, job.change) for job in result.worst] == [
-        ("j2", ("b", "cleo", "8"), "9 h longer"),
-        ("j1", ("a", "bob", "4"), "2 h longer"),
-        ("j0", ("a", "ann", "1"), "10 s longer"),
+    assert [(job.name, job.labels, job.difference) for job in result.worst] == [
+        ("j2", ("b", "cleo", "8"), "9 h"),
+        ("j1", ("a", "bob", "4"), "2 h"),
+        ("j0", ("a", "ann", "1"), "10 s"),
     ]
     many = found(jobs([0.0] * 9), jobs([5.0] * 9))
     assert [job.name for job in many.worst] == ["j0", "j1", "j2", "j3", "j4"]

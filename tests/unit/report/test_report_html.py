@@ -182,7 +182,7 @@ def test_who_loses_is_said_in_words(page: Page) -> None:
     text = re.sub(r"\s+", " ", page.text())
     assert "Who would lose under srtf, compared with fifo(backfill=greedy)" in text
     assert re.search(r"Of 300 jobs, \d+ \([0-9.]+ %\) wait longer under srtf than under fifo", text)
-    assert re.search(r"vc\d \d+ [^▲]+ longer ▲ worse", text) and "shorter ▼ better" in text
+    assert re.search(r"vc\d \d+ [^▲]+ ▲ worse by \d", text) and "▼ better by" in text
     assert re.search(r"The 5 worst-hit jobs .* job-\d+ vc\d \d", text)
 
 
