@@ -24,7 +24,7 @@ from trainmaster.cli.support import (
     sliced,
 )
 from trainmaster.model.calendar import recorded_calendar
-from trainmaster.model.errors import InputError
+from trainmaster.model.errors import InputError, nearest
 from trainmaster.model.text import printable
 from trainmaster.model.units import SECOND
 
@@ -47,6 +47,9 @@ def simulate(
         str,
         typer.Option(help="Policies, comma-separated; knobs inline: 'fifo,fifo(backfill=easy)'; or FILE.py."),
     ] = "fifo,srtf,las",
+    baseline: Annotated[
+        str | None, typer.Option(help="The policy that the report compares the others with.")
+    ] = None,
     nodes: Annotated[
         str | None, typer.Option(help="Number of nodes; several, 16,32,48, for a sweep.")
     ] = None,
@@ -106,6 +109,7 @@ def simulate(
         raise InputError("is not a folder", file=out, mend="give --out a folder")
     if out is not None:
         _refuse_to_replace(out, [trace, failures, cluster, profile], [*_split(policy), format])
+    _check_baseline(baseline, policy)
     clusters, weights = _clusters(nodes, gpus_per_node, cluster)
     knobs, relax_s = _knobs(settings or [])
     options = Options(
@@ -137,6 +141,7 @@ def simulate(
             progress=update,
         )
         result.command = _command(sys.argv[1:])
+        result.baseline = baseline
         written = _write(result, out, logs) if out is not None else []
     _show(result, written, json)
 
@@ -155,6 +160,14 @@ def _refuse_to_replace(out: Path, files: list[Path | None], plugins: list[str]) 
 
     code = [named[0] for name in plugins if (named := split_file(name)) is not None]
     refuse_to_replace(out, [*(file for file in files if file is not None), *code])
+
+
+def _check_baseline(baseline: str | None, policies: str) -> None:
+    from trainmaster.policies.registry import split
+
+    names = split(policies)
+    if baseline is not None and baseline not in names:
+        raise InputError(f"--baseline {baseline}: not among the policies", mend=nearest(baseline, names))
 
 
 def _command(words: list[str]) -> str:
@@ -220,9 +233,9 @@ def _clusters(
 
 def _numbers(text: str, option: str, lowest: int) -> list[int]:
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and int(word) >= lowest for word in words):
+    if not all(word.isdecimal() and len(word) < 100 and int(word) >= lowest for word in words):
         raise InputError(
-            f"{option} {text}: expected whole numbers >= {lowest}", mend=f"for example {option} 16,32"
+            f"{option} {text:.100}: expected whole numbers >= {lowest}", mend=f"for example {option} 16,32"
         )
     numbers = [int(word) for word in words]
     if len(set(numbers)) < len(numbers):

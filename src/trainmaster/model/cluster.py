@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from trainmaster.model.errors import InputError
+from trainmaster.model.numbers import whole
 from trainmaster.model.queues import QueueTree
 
 MAX_NODES = 100_000
 """Nodes of a cluster, at most: far beyond real ones, and still quick to make."""
+
+MAX_GPUS_PER_NODE = 100_000
+"""GPUs of a node, at most, as in a cluster file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class Node:
             different places means different racks.
 
     Raises:
-        InputError: labels out of order, or a key twice.
+        InputError: labels out of order, or a key twice; or `gpus` is no whole number.
     """
 
     name: str
@@ -35,6 +39,7 @@ class Node:
     topology: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "gpus", whole(self.gpus, f"gpus of node {self.name}"))
         if any(one[0] >= other[0] for one, other in pairwise(self.labels)):
             raise InputError(
                 f"labels of node {self.name} are out of order, or one stands twice",
@@ -47,14 +52,14 @@ class Cluster:
     """Nodes in a fixed order (an index into `nodes` names a node everywhere inside).
 
     Args:
-        nodes: at least one node, each with at least one GPU, names unique.
-        pooled: only the total number of GPUs counts; there is a single node.
+        nodes: at least one node, each with 1 to `MAX_GPUS_PER_NODE` GPUs, names unique.
+        pooled: only the total number of GPUs counts; there is a single node, of any size.
         levels: names of the levels of the topology, from the widest to the rack, such as
             ("zone", "block", "rack"); empty = the nodes stand nowhere in particular.
         queues: who may hold how much of it; None = nobody is bound.
 
     Raises:
-        InputError: no nodes, a node without GPUs, a name twice, or a node whose topology
+        InputError: no nodes, a node without GPUs or with too many, a name twice, or a node whose topology
             doesn't name one place for each level.
 
     >>> Cluster.homogeneous(nodes=2, gpus_per_node=8).gpus
@@ -75,6 +80,10 @@ class Cluster:
             if node.gpus < 1:
                 raise InputError(
                     f"node {node.name} has {node.gpus} GPUs", mend="give each node at least 1 GPU"
+                )
+            if node.gpus > MAX_GPUS_PER_NODE and not self.pooled:
+                raise InputError(
+                    f"node {node.name} has {node.gpus} GPUs", mend=f"give at most {MAX_GPUS_PER_NODE}"
                 )
             if len(node.topology) != len(self.levels):
                 raise InputError(
@@ -97,11 +106,12 @@ class Cluster:
         """`nodes` equal machines named node-0, node-1, …
 
         Raises:
-            InputError: more than `MAX_NODES` of them.
+            InputError: more than `MAX_NODES` of them, or more than `MAX_GPUS_PER_NODE` GPUs.
         """
+        nodes, gpus = whole(nodes, "nodes"), whole(gpus_per_node, "gpus_per_node")
         if nodes > MAX_NODES:
             raise InputError(f"{nodes} nodes are too many", mend=f"at most {MAX_NODES}")
-        return cls(tuple(Node(f"node-{index}", gpus_per_node, gpu_type) for index in range(nodes)))
+        return cls(tuple(Node(f"node-{index}", gpus, gpu_type) for index in range(nodes)))
 
     @property
     def gpus(self) -> int:

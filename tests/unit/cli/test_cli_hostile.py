@@ -113,3 +113,21 @@ def test_slow_starts_are_not_polled() -> None:
         for cost in (100, 10_000)
     ]
     assert decisions[1] < 4 * decisions[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("--nodes", "1", "--gpus-per-node", "999999999"),
+            "node node-0 has 999999999 GPUs (give at most 100000)",
+        ),
+        (("--nodes", "9" * 5000, "--gpus-per-node", "8"), "expected whole numbers >= 1"),
+        ((*CLUSTER, "--seed", "9" * 5000), "expected whole numbers >= 0"),
+    ],
+)
+def test_numbers_beyond_reason(week: Path, words: tuple[str, ...], said: str) -> None:
+    done = run("simulate", week, *words)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from trainmaster.model.cluster import Cluster, Node
+from trainmaster.model.cluster import MAX_GPUS_PER_NODE, Cluster, Node
 from trainmaster.model.errors import InputError
 
 
@@ -50,3 +51,28 @@ def test_labels_are_sorted_each_key_once(labels: tuple[tuple[str, str], ...]) ->
         Node("n", 8, labels=labels)
     assert str(caught.value).startswith("labels of node n are out of order, or one stands twice")
     assert Node("n", 8, labels=(("a", "2"), ("b", "1"))).labels[0] == ("a", "2")
+
+
+@pytest.mark.parametrize("gpus", [100_001, 999_999_999, 10**30])
+def test_a_node_has_a_bounded_number_of_gpus(gpus: int) -> None:
+    with pytest.raises(InputError) as caught:
+        Cluster.homogeneous(2, gpus)
+    assert str(caught.value) == f"node node-0 has {gpus} GPUs (give at most 100000)"
+
+
+def test_a_pool_may_be_larger_than_a_node() -> None:
+    assert Cluster.homogeneous(3, MAX_GPUS_PER_NODE).as_pool().gpus == 300_000
+
+
+@pytest.mark.parametrize(("nodes", "gpus"), [(2.0, 8), ("2", 8), (True, 8), (2, 8.0), (2, "8"), (2, None)])
+def test_nodes_and_gpus_are_whole_numbers(nodes: object, gpus: object) -> None:
+    with pytest.raises(InputError, match="not a whole number"):
+        Cluster.homogeneous(nodes, gpus)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="not a whole number"):
+        Node("a", gpus if nodes == 2 else nodes)  # type: ignore[arg-type]
+
+
+def test_whole_numbers_of_numpy_are_as_good() -> None:
+    cluster = Cluster.homogeneous(np.int64(2), np.int32(8))  # type: ignore[arg-type]
+    assert cluster == Cluster.homogeneous(2, 8)
+    assert {type(node.gpus) for node in cluster.nodes} == {int}
