@@ -68,8 +68,12 @@ def test_a_pool_may_be_larger_than_a_node() -> None:
 def test_nodes_and_gpus_are_whole_numbers(nodes: object, gpus: object) -> None:
     with pytest.raises(InputError, match="not a whole number"):
         Cluster.homogeneous(nodes, gpus)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="not a whole number"):
-        Node("a", gpus if nodes == 2 else nodes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("gpus", [8.0, "8", None, True])
+def test_the_gpus_of_a_node_are_a_whole_number(gpus: object) -> None:
+    with pytest.raises(InputError, match=r"gpus of node a is .*, not a whole number"):
+        Node("a", gpus)  # type: ignore[arg-type]
 
 
 def test_whole_numbers_of_numpy_are_as_good() -> None:
