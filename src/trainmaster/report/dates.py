@@ -6,27 +6,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-EPOCH_FROM_S = 1e9
-"""A first submission at or after this (September 2001) means that the clock counts from 1970."""
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """When the first submission was: seconds since 1970 (UTC), or None where nobody knows.
+    """When the first submission was: seconds since 1970, or None where nobody knows.
+
+    `zone` is "UTC", or "" where the log holds local times without saying whose.
 
     >>> Calendar(1_700_000_000.0).at(86_400.0), Calendar(None).at(86_400.0)
     ('2023-11-15 22:13 UTC', '')
     """
 
     start_s: float | None
+    zone: str = "UTC"
+
+    @property
+    def about(self) -> str:
+        """What the dates are; "" where there are none."""
+        if self.start_s is None:
+            return ""
+        return self.zone or "in the local time of the log"
 
     def at(self, since_s: float) -> str:
         """The date and time so many seconds after the first submission; "" where unknown."""
         moment = self._moment(since_s)
-        return "" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"
+        return "" if moment is None else f"{moment:%Y-%m-%d %H:%M} {self.zone}".rstrip()
 
     def span(self, from_s: float, to_s: float) -> str:
         """From when to when; a date that both share is named once.
@@ -38,7 +45,7 @@ class Calendar:
         if first is None or last is None:
             return ""
         end = f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
-        return f"{first:%Y-%m-%d %H:%M} to {end} UTC"
+        return f"{first:%Y-%m-%d %H:%M} to {end} {self.zone}".rstrip()
 
     def ticks(self, since_s: Sequence[float]) -> list[str]:
         """A short label for each tick: its day; for a further tick on the same day, its time.

@@ -44,6 +44,7 @@ def payload(found: Sequence[Picture], palette: Palette, hour: int, calendar: Cal
         ],
         "hour": hour,
         "start": calendar.start_s,
+        "zone": calendar.zone,
         "page": NODES_PER_PAGE,
     }
     return script_json(document)

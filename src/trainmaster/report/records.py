@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainmaster.model.errors import InputError
 
-from .dates import EPOCH_FROM_S, Calendar
+from .dates import Calendar
 from .document import Node, parse_json
 
 if TYPE_CHECKING:
@@ -149,7 +149,8 @@ class Trace:
     """What was replayed.
 
     `dropped` counts the rows at fault, `ignored` the wishes that the replay did not heed,
-    by reason. `synthetic`: the jobs were generated, as the records or the name say.
+    by reason. `synthetic`: the jobs were generated, as the records or the name say. The first
+    submission is at `start_s` on the trace's clock, `start_unix_s` (None: not known) in `zone`.
     """
 
     path: str
@@ -161,6 +162,9 @@ class Trace:
     span_s: float
     gpu_hours: float
     recorded: RecordedWaits | None = None
+    start_s: float = 0.0
+    start_unix_s: float | None = None
+    zone: str = "UTC"
 
 
 @dataclass(frozen=True)
@@ -232,9 +236,16 @@ class Records:
 
     @property
     def calendar(self) -> Calendar:
-        """Dates, where the trace's clock counts from 1970."""
-        firsts = [item.first_submission_s for item in self.series.values()]
-        return Calendar(next((first for first in firsts if first and first >= EPOCH_FROM_S), None))
+        """Dates, where the records tell that of the trace's first submission.
+
+        The first submission that was replayed may be a later one.
+        """
+        trace = self.trace
+        if trace.start_unix_s is None:
+            return Calendar(None)
+        replayed = next((item.first_submission_s for item in self.series.values()), None)
+        later_s = 0.0 if replayed is None else replayed - trace.start_s
+        return Calendar(trace.start_unix_s + later_s, "" if trace.zone == "local" else trace.zone)
 
 
 def load_records(folder: str | Path) -> Records:
@@ -342,6 +353,9 @@ def _trace(node: Node) -> Trace:
         span_s=node["span_s"].number(),
         gpu_hours=node["gpu_hours"].number(),
         recorded=_recorded(node["recorded"]),
+        start_s=node["start_s"].optional_number() or 0.0,
+        start_unix_s=node["start_unix_s"].optional_number(),
+        zone=node["zone"].optional_text() or "UTC",
     )
 
 

@@ -61,7 +61,7 @@ class Timeline:
     figures: list[Figure]
     columns: int
     last_arrival: str
-    dated: bool
+    dates: str
     table: Table
 
 
@@ -115,7 +115,7 @@ def timeline(records: Records, comparison: Comparison, colours: Mapping[str, str
     table = Table("Use and queue over time", [(heading, "") for heading in headings], rows)
     last, date = text.duration(records.trace.span_s), records.calendar.at(records.trace.span_s)
     last_arrival = f"{last} after the first ({date})" if date else f"{last} after the first"
-    return Timeline(found, columns, last_arrival, bool(date), table)
+    return Timeline(found, columns, last_arrival, records.calendar.about, table)
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,7 @@ class Result:
     submitted: list[Job]
     records: list[RunRecord] = field(default_factory=list)
     command: str | None = None
+    baseline: str | None = None
 
     def __repr__(self) -> str:
         policies = ", ".join(dict.fromkeys(run["policy"] for run in self.runs))
@@ -147,6 +148,7 @@ class Result:
             "schema": 1,
             "trainmaster": __version__,
             **({} if self.command is None else {"command": self.command}),
+            **({} if self.baseline is None else {"baseline": self.baseline}),
             "trace": self.trace,
             "cluster": {"gpus": self.cluster.gpus, "nodes": len(self.cluster.nodes)},
             "seed": self.seed,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from report_folder import edit_json
 
 import trainmaster as tm
 from trainmaster.report import load_records, write_report
@@ -69,6 +71,21 @@ def test_the_series_say_where_their_clock_starts(tmp_path: Path) -> None:
         assert (run["buckets"]["first_submission_s"], run["buckets"]["start_s"]) == (MONDAY, 0)
         assert run["lanes"]["segments"]
     assert load_records(folder).calendar == Calendar(MONDAY)
+
+
+def test_dates_may_be_known_where_the_clock_begins_at_0(tmp_path: Path) -> None:
+    """As those of a Slurm log, in local time; the first job may be one that can't run."""
+    folder = result_folder(tmp_path / "relative", 500)
+
+    def tell(document: Any) -> None:
+        document["trace"] |= {"clock": "relative", "start_s": 100, "start_unix_s": MONDAY, "zone": "local"}
+
+    edit_json(folder / "summary.json", tell)
+    assert load_records(folder).calendar == Calendar(MONDAY + 400, "")
+    write_report(folder, folder / "report.html")
+    assert "the last submission, 1 d 23 h after the first (2023-11-21 23:18): what" in page(folder)
+    assert "the dates below it are in the local time of the log." in page(folder)
+    assert not re.search(r"\d UTC", page(folder))
 
 
 def test_ticks_name_a_day_once() -> None:

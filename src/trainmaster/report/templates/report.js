@@ -67,7 +67,7 @@
     if (data.start === null) return since;
     const [from, to] = [start, start + 3600].map((s) => new Date((data.start + s) * 1000).toISOString());
     const end = from.slice(0, 10) === to.slice(0, 10) ? to.slice(11, 16) : `${to.slice(0, 10)} ${to.slice(11, 16)}`;
-    return `${since} (${from.slice(0, 10)} ${from.slice(11, 16)} to ${end} UTC)`;
+    return `${since} (${from.slice(0, 10)} ${from.slice(11, 16)} to ${end}${data.zone && ` ${data.zone}`})`;
   };
   const shorten = (text, most) => (text.length > most ? `${text.slice(0, most / 2)}…${text.slice(1 - most / 2)}` : text);
 
