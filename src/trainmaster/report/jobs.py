@@ -21,7 +21,8 @@ import numpy.typing as npt
 from trainmaster.model.errors import InputError
 
 if TYPE_CHECKING:
-    from .records import Run, RunKey
+    from .records import Run
+    from .series import RunKey
 
 NUMBERS = ("num_gpus", "jct_s", "wait_s")
 REQUIRED = ("policy", "job_id", "tenant", *NUMBERS)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .charts import element_title, shorten
 from .lanes import HOUR_S, NODES_PER_PAGE, Bar, Palette, Picture, describe
-from .records import LaneNode
+from .series import LaneNode
 from .sizes import size_class
 from .svg import Scale, drawing, element, line, words
 

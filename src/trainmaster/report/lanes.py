@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .dates import Calendar
-from .records import Lanes, Segment
+from .series import Lanes, Segment
 from .text import duration, gpus, percent, plural
 
 HOUR_S = 3600.0

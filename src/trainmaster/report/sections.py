@@ -8,8 +8,9 @@ from statistics import fmean
 
 from . import charts, lane_data, lane_drawing, lanes, sizes, text
 from .parts import HALF, WIDE, Cell, Figure, Table, figure
-from .records import Buckets, Records, Run
+from .records import Records, Run
 from .samples import slowest
+from .series import Buckets
 from .story import Comparison
 from .timeline import coarse, panel
 

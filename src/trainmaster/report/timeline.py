@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .charts import shorten
 from .dates import Calendar
-from .records import Buckets
+from .series import Buckets
 from .svg import Scale, drawing, element, line, stairs, time_ticks, words
 from .text import count, duration, unbroken
 

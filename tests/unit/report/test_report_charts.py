@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trainmaster.report import charts
 from trainmaster.report.dates import Calendar
 from trainmaster.report.labels import Box, around_points, leader, spread
-from trainmaster.report.records import Buckets
+from trainmaster.report.series import Buckets
 from trainmaster.report.svg import Scale, element, number_ticks, stairs, text_width, time_ticks, words
 from trainmaster.report.text import duration
 from trainmaster.report.timeline import coarse, panel

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trainmaster.report import lane_data, lane_drawing, lanes
 from trainmaster.report.dates import Calendar
-from trainmaster.report.records import LaneNode, Lanes, Segment
+from trainmaster.report.series import LaneNode, Lanes, Segment
 
 
 def segment(

@@ -18,7 +18,7 @@ from report_folder import edit_json, edit_rows, write_rows
 
 from trainmaster.model.errors import InputError
 from trainmaster.report import load_records
-from trainmaster.report.records import RunKey
+from trainmaster.report.series import RunKey
 
 Copied = Callable[[], Path]
 

@@ -15,7 +15,8 @@ from trainmaster.report.charts import Trend
 from trainmaster.report.jobs import Jobs
 from trainmaster.report.measures import BY_FIGURE, judge, present
 from trainmaster.report.parts import Figure, colours_of, numbers, ranking
-from trainmaster.report.records import Buckets, RecordedWaits, Records, Run, RunKey, Series, Trace, as_run
+from trainmaster.report.records import RecordedWaits, Records, Run, Trace, as_run
+from trainmaster.report.series import Buckets, RunKey, Series
 
 HOUR = 3600.0
 
