@@ -51,17 +51,17 @@ class Box:
 
 OUTSIDE = 4.0
 """What a pixel outside the frame costs; one that covers something else costs 1."""
-CROSSING = 60.0
+CROSSING = 200.0
 """What a leader line through a name or a point costs."""
 LATER = 1.5
 """What each place further down a list of places costs."""
 RINGS, APART = 4, 18.0
 """A name is tried on so many rings around its point, so many pixels apart."""
-CROWD = 3
-"""So many points that touch have their names in a column beside them."""
+CROWD, REACH = 3, 3.5
+"""So many points, each within so many radii of the next, have their names in a column beside them."""
 LINE_HEIGHT = FONT + 3
 GAP = 3.0
-"""Pixels between a leader line and the name."""
+"""Pixels between a name and its leader line, or the next name."""
 
 
 def around_points(points: Sequence[Point], names: Sequence[str], frame: Box, radius: float) -> list[Box]:
@@ -80,7 +80,7 @@ def around_points(points: Sequence[Point], names: Sequence[str], frame: Box, rad
 
     def flaws(placed: dict[int, Box]) -> float:
         """What more boxes would cover, cross and stick out of."""
-        obstacles = [*dots, *boxes.values()]
+        obstacles = [*dots, *(Box(b.x - GAP, b.y, b.width + 2 * GAP, b.height) for b in boxes.values())]
         lines = [line for i, box in boxes.items() if (line := leader(points[i], box, radius))]
         total = 0.0
         for index, box in placed.items():
@@ -95,7 +95,7 @@ def around_points(points: Sequence[Point], names: Sequence[str], frame: Box, rad
         costs = [flaws(option) + LATER * rank for rank, option in enumerate(options)]
         boxes.update(options[costs.index(min(costs))])
 
-    crowds = _crowds(points, 2 * radius + 2)
+    crowds = _crowds(points, REACH * radius)
     for crowd in crowds:
         if len(crowd) >= CROWD:
             place(_columns(crowd, points, names, radius))
@@ -105,7 +105,7 @@ def around_points(points: Sequence[Point], names: Sequence[str], frame: Box, rad
 
 
 def _crowds(points: Sequence[Point], reach: float) -> list[list[int]]:
-    """Points that touch, directly or by way of others, together.
+    """Points within reach of each other, directly or by way of others, together.
 
     >>> _crowds([(0, 0), (50, 0), (9, 0), (18, 5)], 10)
     [[0, 2, 3], [1]]
