@@ -266,21 +266,16 @@ def test_features_that_exist_are_pinned() -> None:
         ("jobs: {j: {runs: 1, pods: 4 x 1, min_pods: 2}}", "elastic"),
         ("jobs: {j: {runs: 1, deadline: 5}}", "deadlines"),
         ("jobs: {i: {runs: 1}, j: {runs: 1, after: i}}", "dependencies"),
-        ("jobs: {j: {runs: 1}}\nqueues: {'': {}, q: {limit: 1}}", "quota"),
         ("jobs: {j: {runs: 1, queue: q}}\nqueues: {q: {limit: 1}}", "quota"),
         ("jobs: {j: {runs: 1, queue: q}}\nqueues: {q: {weight: 0}}", "quota"),
         ("jobs: {j: {runs: 1}}\nsteps: [{at: 1, drain: node-0}]", "drain"),
         ("jobs: {j: {runs: 1}}\nexpect: [{at: 1, reason: {j: no}}]", "reasons"),
+        ("jobs: {j: {runs: 1}}\nfinally: {reason: {j: no}}", "reasons"),
         ("jobs: {j: {runs: 1}}\nmigration: true", "migration"),
     ],
 )
 def test_keys_tell_what_they_need(key: str, feature: str, scene_of: Any) -> None:
-    text = f"title: T\ncluster: 2 x 4\n{key}\n"
-    if "''" in key:
-        with pytest.raises(InputError):
-            scene_of(text)
-        return
-    assert feature in scene_of(text).needs
+    assert feature in scene_of(f"title: T\ncluster: 2 x 4\n{key}\n").needs
 
 
 def test_what_is_there_needs_nothing(scene_of: Any) -> None:

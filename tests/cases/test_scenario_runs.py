@@ -168,6 +168,15 @@ def test_a_victim_that_only_helped_with_room_elsewhere_is_superfluous(tmp_path: 
     assert message == "I4: c would have found room without evicting a (at 10 s)"
 
 
+def test_who_lost_its_node_may_evict_at_that_very_instant(tmp_path: Path) -> None:
+    text = (
+        "title: T\ncluster: 2 x 1\njobs:\n  high: {runs: 300, priority: 1}\n  low: {at: 1, runs: 300}\n"
+        "steps: [{at: 100, fail: node-0}, {at: 200, return: node-0}]\n"
+        "expect: [{at: 100, running: high, pending: low, nodes: {high: node-1}, evictions: {low: 1}}]\n"
+    )
+    assert check_scene(scene_of(text, tmp_path), "priority", "pack") == []
+
+
 @pytest.mark.parametrize(
     ("turns", "message"),
     [
@@ -250,6 +259,27 @@ def test_a_node_that_is_down_takes_nobody() -> None:
     assert books.free() == 2 * GPU
     with pytest.raises(InvariantError, match="I1: a is started on node-0, which is down"):
         books.carry_out(0, [Start("a", on((0, 1, GPU)))])
+
+
+def test_a_pool_that_is_used_beyond_its_size_is_seen() -> None:
+    made = Account(Cluster.homogeneous(2, 1).as_pool(), {"a": CaseJob("a", "a", gpus=3 * GPU)})
+    made.happen(0, [Submitted(Job("a", 0, 0, Request(3 * GPU)))])
+    with pytest.raises(InvariantError, match="I1: 3 of 2 GPUs are in use"):
+        made.carry_out(0, [Start("a", on((0, 0, 3 * GPU)))])
+
+
+def test_a_job_that_is_started_twice_is_seen() -> None:
+    books = account(CaseJob("a", "a", gpus=GPU))
+    books.carry_out(0, [Start("a", on((0, 1, GPU)))])
+    with pytest.raises(InvariantError, match="I2: a is started although it is starting"):
+        books.carry_out(0, [Start("a", on((1, 1, GPU)))])
+
+
+def test_a_start_that_was_overtaken_by_a_stop_changes_nothing() -> None:
+    books = account(CaseJob("a", "a", gpus=GPU))
+    books.carry_out(0, [Start("a", on((0, 1, GPU))), Stop("a")])
+    books.happen(1, [Started("a")])
+    assert books.state["a"] == "stopping"
 
 
 def test_a_gang_that_is_not_whole_is_seen() -> None:
@@ -354,6 +384,18 @@ def test_an_instant_is_looked_at_once_all_of_it_has_happened(tmp_path: Path) -> 
     )
 
 
+def test_what_passes_within_an_instant_is_no_situation(tmp_path: Path) -> None:
+    """a is asked to stop, stops, and b starts: all at 100."""
+    text = ONE.replace("at: 10,", "at: 100, priority: 1,").replace("a: {runs: 100}", "a: {runs: 300}")
+    never = "never: [{a: stopping, b: pending}, {a: running, b: pending}]\n"
+    assert check_scene(scene_of(text + never, tmp_path), "priority", "pack") == []
+
+
+def test_the_last_instant_is_played(tmp_path: Path) -> None:
+    text = ONE + "until: 100\nexpect: [{at: 100, finished: a, running: b}]\n"
+    assert check_scene(scene_of(text, tmp_path), "fifo", "pack") == []
+
+
 def test_a_moment_before_the_first_job(tmp_path: Path) -> None:
     text = (
         "title: T\ncluster: 1 x 1\njobs: {a: {at: 50, runs: 1}}\n"
@@ -397,6 +439,15 @@ def test_estimates_and_limits_are_what_policies_see(tmp_path: Path) -> None:
     assert check_scene(scene_of(declared, tmp_path), "sjf", "pack") == []
     wrong = check_scene(scene_of(jobs.replace("KEY", "limit") + order, tmp_path), "sjf", "pack")
     assert wrong == ["at the end (line 7): started in the order a, b, expected b, a"]
+
+
+def test_weights_of_queues_reach_the_policy(tmp_path: Path) -> None:
+    text = (
+        "title: T\ncluster: 1 x 4\nqueues: {red: {weight: 3}, blue: {}}\njobs:\n"
+        "  r: {count: 4, queue: red, runs: 10}\n  b: {count: 4, queue: blue, runs: 10}\n"
+        "expect: [{at: 0, allocated: {red: 3, blue: 1}}]\n"
+    )
+    assert check_scene(scene_of(text, tmp_path), "drf", "pack") == []
 
 
 def test_speed_by_type_and_costs(tmp_path: Path) -> None:
@@ -476,6 +527,16 @@ def test_a_command_that_differs_or_fails(tmp_path: Path) -> None:
     assert "out.txt is missing after run 1" in run.differences
     (run,) = result_of(text.replace("expect: {same: [out.txt, stdout],", "expect: {exit: 2,"), tmp_path).runs
     assert not any("exit code" in difference for difference in run.differences)
+
+
+def test_bytes_that_differ(tmp_path: Path) -> None:
+    text = (
+        "title: T\nkind: process\nrun: trainmaster --help\n"
+        "environments: [{COLUMNS: 60}, {COLUMNS: 120}]\nexpect: {same: [stdout], contains: {stdout: case}}\n"
+    )
+    (run,) = result_of(text, tmp_path).runs
+    (difference,) = run.differences
+    assert difference.startswith("stdout differs between run 1 and run 2, first in line ")
 
 
 # -- the command -----------------------------------------------------------------------------------

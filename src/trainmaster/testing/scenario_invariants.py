@@ -32,7 +32,7 @@ from trainmaster.model.event import (
 from trainmaster.model.ports import ClusterView, Phase
 from trainmaster.model.units import GPU, to_seconds
 from trainmaster.policies.base import Policy
-from trainmaster.policies.parts.preemption import GreedyWalk
+from trainmaster.policies.parts.greedy import GreedyWalk
 from trainmaster.testing.scenario_account import Account, InvariantError
 from trainmaster.testing.scenario_features import existing, reason
 

@@ -179,9 +179,11 @@ COSTS: Final[Table] = (
 )
 
 _ENTRIES: Final = {"anyOf": [{"type": "string"}, schema_of(NODE)]}
+_LIST: Final = {"anyOf": [{"type": "string"}, {"type": "array", "items": _ENTRIES}]}
+_TREE: Final = schema_of(TREE)
 _NODES: Final = Kind(
     ANYTHING.read,
-    {"anyOf": [{"type": "string"}, {"type": "array", "items": _ENTRIES}, {"type": "object"}]},
+    {"anyOf": [*_LIST["anyOf"], {**_TREE, "properties": {**_TREE["properties"], "nodes": _LIST}}]},
 )
 
 HEAD: Final[Table] = (
