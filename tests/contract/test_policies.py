@@ -24,6 +24,7 @@ from trainmaster.policies.registry import BUILT_IN, policy_class
 from trainmaster.policies.sjf import Sjf
 from trainmaster.policies.srsf import Srsf
 from trainmaster.policies.srtf import Srtf
+from trainmaster.policies.standard import Standard
 from trainmaster.policies.timeslice import Timeslice
 from trainmaster.testing import PolicyContract
 
@@ -78,6 +79,10 @@ class TestPriorityWithoutAgeing(PolicyContract):
 
 class TestDrf(PolicyContract):
     policy = Drf
+
+
+class TestStandard(PolicyContract):
+    policy = Standard
 
 
 class TestTimeslice(PolicyContract):

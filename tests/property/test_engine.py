@@ -39,6 +39,8 @@ SPECIFICATIONS = (
     "drf(min_run_s=3)",
     "drf(preempt=false)",
     "timeslice(quantum_s=5,min_run_s=2)",
+    "standard(min_run_s=3)",
+    "standard(min_run_s=0,promise_s=5)",
 )
 
 

@@ -34,7 +34,8 @@ from trainmaster.model.ports import ClusterView, Phase, Predictor
 from trainmaster.model.units import GPU
 from trainmaster.policies.base import Policy
 from trainmaster.policies.parts.backfill import Greedy
-from trainmaster.policies.parts.preemption import Evict, GreedyWalk
+from trainmaster.policies.parts.greedy import GreedyWalk
+from trainmaster.policies.parts.preemption import Evict
 
 EXTERNAL = (Submitted, Finished, Failed, Lost, NodeDown, NodeUp, Cancelled)
 """Events that nobody asked for. Between two of them, or of the instants at which a running job's

@@ -20,7 +20,7 @@ from trainmaster.core.plan import View
 from trainmaster.core.state import NOMINATED, PENDING, RUNNING, STARTING, STOPPING, JobState, State
 from trainmaster.model.action import Action, Kill, Start, Stop, Wake
 from trainmaster.model.cluster import Cluster
-from trainmaster.model.errors import EngineError, PolicyError, TrainmasterError
+from trainmaster.model.errors import FAILURES, EngineError, PolicyError, TrainmasterError
 from trainmaster.model.event import (
     Cancelled,
     CheckpointWritten,
@@ -72,6 +72,7 @@ class Engine:
         self._actions: list[Action] = []
         self._wake_at: int | None = None
         self._wake_version = 0
+        self._woken = False
         # Estimates are worth their cost only where an order or a reservation reads them.
         self._estimates = policy.ordering.uses_estimates
         self._apply: dict[type[Event], Callable[[Any], None]] = {
@@ -108,9 +109,9 @@ class Engine:
         try:
             for event in events:
                 apply[type(event)](event)
-        except (TrainmasterError, OverflowError):
+        except TrainmasterError:
             raise
-        except Exception as error:  # the policy's ordering raised it, or the predictor
+        except FAILURES as error:  # the policy's ordering raised it, or the predictor
             raise self._failed_policy(error) from error
         if self._nominated and self.state.vacated:
             self._start_nominated(self._nominated.values())
@@ -141,7 +142,7 @@ class Engine:
         speed = self.predictor.speed(job.job, job.allocation)
         self.state.run(job, self.now, speed, self.policy.min_run)
         self._set_timer(job)
-        if self.policy.ordering.preemptive and (self.policy.min_run or self.now > job.started_at):
+        if self.policy.ordering.preemptive:
             self._weakened(job)  # nobody could displace it while it was starting
 
     def _stopped(self, event: Stopped) -> None:
@@ -214,7 +215,7 @@ class Engine:
         if event.job_id is None:
             if event.version == self._wake_version:
                 self._wake_at = None
-                self._ask = True
+                self._woken = self._ask = True
             return
         job = self.state.jobs.get(event.job_id)
         if job is None or job.version != event.version:
@@ -291,9 +292,7 @@ class Engine:
             self.policy.plan(view)
         except BaseException as error:
             view.undo()
-            if isinstance(error, TrainmasterError | OverflowError):
-                raise
-            if not isinstance(error, Exception | SystemExit):
+            if isinstance(error, TrainmasterError) or not isinstance(error, FAILURES):
                 raise
             raise self._failed_policy(error) from error
         for job in view.preempted:
@@ -304,9 +303,11 @@ class Engine:
             self._start_nominated(view.started)
         if view.wake_at is not None:
             self._wake(view.wake_at)
+        # The wake-up that is set is for the first release, unless one just passed.
         if view.release_challenge is not None and (
-            self._wake_at is None or view.release_challenge != challenge
+            self._woken or self._wake_at is None or view.release_challenge != challenge
         ):
+            self._woken = False
             at = self.state.next_release(view.release_challenge)
             if at is not None:
                 self._wake(at)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class RunningOrder:
-    """(running key, job) pairs, sorted; keys are unique, so jobs are never compared."""
+    """(running key, job) pairs, sorted; jobs of equal keys by their sequence number."""
 
     __slots__ = ("entries",)
 
@@ -23,6 +23,6 @@ class RunningOrder:
 
     def remove(self, job: JobState) -> None:
         """Take a job out; nothing happens if it is not in."""
-        index = bisect_left(self.entries, (job.running_key,))
+        index = bisect_left(self.entries, (job.running_key, job))
         if index < len(self.entries) and self.entries[index][1] is job:
             del self.entries[index]

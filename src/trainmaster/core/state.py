@@ -106,6 +106,9 @@ class JobState:
     def __repr__(self) -> str:
         return f"<{self.job.id} {self.phase.value}>"
 
+    def __lt__(self, other: JobState) -> bool:
+        return self.job.sequence < other.job.sequence
+
     @property
     def ran(self) -> bool:
         """Whether it has ever been started."""
@@ -199,7 +202,7 @@ class State:
         self.cluster = cluster
         self.capacity: Capacity = capacity_of(cluster)
         self.jobs: dict[str, JobState] = {}
-        self.classes: dict[tuple[Request, str, bool], PendingJobs] = {}
+        self.classes: dict[tuple[Request, str, bool, int], PendingJobs] = {}
         self.queued: dict[PendingJobs, None] = {}
         self.fresh: dict[PendingJobs, None] = {}
         self.running: dict[str, JobState] = {}
@@ -243,10 +246,10 @@ class State:
         members = job.members
         if members is None or members.relaxed is not relaxed:
             tenant = job.job.tenant if self._by_tenant else ""
-            name = (job.job.request, tenant, relaxed)
+            name = (job.job.request, tenant, relaxed, self._ordering.apart(job))
             members = self.classes.get(name)
             if members is None:
-                members = self.classes[name] = PendingJobs(*name)
+                members = self.classes[name] = PendingJobs(job.job.request, tenant, relaxed)
             job.members = members
         self._tickets += 1
         job.ticket = self._tickets

@@ -254,6 +254,14 @@ class PlanView(Protocol):
         """Ask the policy again at `at` at the latest, ns."""
         ...
 
+    def mark(self) -> int:
+        """A point of the plan to return to with `undo`."""
+        ...
+
+    def undo(self, mark: int = 0) -> None:
+        """Take back all steps since `mark`, last first."""
+        ...
+
     def wake_on_release(self, challenge: int | None) -> None:
         """Ask the policy again whenever a running job with a key above `challenge` loses its
         protection or becomes weaker; None = never. Holds until the next call; before the
@@ -351,6 +359,11 @@ class Ordering(Protocol):
         ...
 
     def running_key(self, job: JobView, now: int) -> int: ...
+
+    def apart(self, job: JobView) -> int:
+        """Jobs with different numbers are kept in pending classes of their own. Within one, who
+        comes first must not have the larger challenge: if it can't be placed none is tried."""
+        ...
 
     def next_change(self, job: JobView, now: int) -> int | None:
         """The next instant at which the running key changes, ns."""

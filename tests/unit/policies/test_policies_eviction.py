@@ -115,6 +115,35 @@ class TestFewestAndWeakest:
         found = fates(SRTF, jobs, nodes=2, gpus=2)
         assert (stopped(found), found["gang"].start) == (["b"], 5)
 
+    def test_a_victim_that_a_later_one_makes_needless_is_spared(self) -> None:
+        """x takes the place of `small`; then y needs that of `big`, which has room for both."""
+        jobs = {
+            "big": ask(0, 10_000, 4),
+            "small": ask(1, 20_000, 2),
+            "x": ask(1000, 10, 2),
+            "y": ask(1000, 10, 2),
+        }
+        found = fates(SRTF, jobs, gpus=6)
+        assert stopped(found) == ["big"]
+        assert (found["x"].start, found["y"].start) == (1000, 1000)
+
+    def test_uneven_nodes_make_room_for_a_gang_of_several(self) -> None:
+        cluster = Cluster((Node("n0", 8), Node("n1", 4), Node("n2", 4)))
+        jobs = {"long": ask(0, 1_000_000, 4), "gang": ask(1000, 3600, 16)}
+        found = fates(SRTF, jobs, cluster=cluster)
+        assert (found["gang"].start, found["long"].stops) == (1000, 1)
+
+    def test_spread_stops_the_weakest_wherever_they_are(self) -> None:
+        jobs = {
+            "a": ask(0, 5000),
+            "b": ask(0, 5000),
+            "c": ask(0, 1_000_000),
+            "d": ask(0, 1_000_000),
+            "wide": ask(1000, 4000, 2),
+        }
+        found = fates(SRTF, jobs, nodes=2, gpus=2, placement="spread")
+        assert (stopped(found), found["wide"].start) == (["c", "d"], 1000)
+
 
 class TestOnlyWhenItHelps:
     def test_nobody_is_stopped_for_a_job_that_finds_no_room_even_then(self) -> None:
@@ -219,6 +248,25 @@ class TestMinimumRunTime:
         found = fates("srtf(min_run_s=60)", jobs, gpus=2, placement=placement)
         assert found["short"].start == 60
         assert (found["A"].stops, found["mid"].start) == (1, 160)
+
+    def test_a_later_end_of_a_protection_does_not_hide_an_earlier_one(self) -> None:
+        """At 60 a's slice ends while the wake-up for c's release is due: c, started at 13, may
+        be stopped at 73, not only when d may."""
+        jobs = {
+            "a": ask(0, 30),
+            "b": ask(0, 13),
+            "c": ask(0, 5000),
+            "d": ask(0, 5000),
+            "e": ask(0, 100),
+        }
+        found = fates("timeslice(quantum_s=30,min_run_s=60)", jobs, gpus=2, placement="pool")
+        assert found["e"].start == 73
+
+    def test_a_job_that_starts_as_another_arrives_can_be_displaced_by_it(self) -> None:
+        """M starts at 16, when L has given up its GPU; S arrives at that very instant."""
+        jobs = {"L": ask(0, 1000), "M": ask(10, 500), "S": ask(16, 1)}
+        found = fates(SRTF, jobs, costs=Costs(checkpoint_s=6, restore_s=24))
+        assert found["S"].start == 22
 
     def test_none_in_a_pool_without_costs(self) -> None:
         jobs = {"a": ask(0, 1000), "b": ask(30, 10)}

@@ -172,6 +172,18 @@ class TestPriority:
         found = fates("priority(min_run_s=0,ageing_s=1)", jobs, placement=placement)
         assert (stopped(found), found["b"].start) == ([], 10_000)
 
+    @BOTH
+    def test_an_aged_job_that_may_not_displace_anybody_holds_up_nobody(self, placement: str) -> None:
+        """`low2` stands before `high` in the queue, asks the same, and can't displace `low`."""
+        jobs = {
+            "first": ask(0, 100_000, 2, priority=1),
+            "low": ask(1, 864_000, 2),
+            "low2": ask(2, 864_000, 1),
+            "high": ask(100_002, 3600, 1, priority=1),
+        }
+        found = fates("priority(min_run_s=0)", jobs, gpus=2, placement=placement)
+        assert found["high"].start == 100_002
+
     def test_ageing_moves_ahead_in_the_queue(self) -> None:
         order = PriorityClasses(100, preemptive=True)
         old, new = waiting(0, submit=0), waiting(1, submit=250, priority=2)

@@ -127,7 +127,7 @@ class Easy(InOrder):
         blocked = heads.members
         jobs = self._with_room(view, placement, head)
         if jobs:
-            shadow, later = reservation(view, head, blocked.relaxed, placement)
+            shadow, _, later = reservation(view, head, blocked.relaxed, placement)
             self._backfill(view, placement, jobs, shadow, later)
 
     @staticmethod
@@ -281,9 +281,9 @@ class Profile:
 
 def reservation(
     view: ClusterView, head: JobView, relaxed: bool, placement: Placement
-) -> tuple[int, CapacityView]:
-    """When `head` will find room by the expected ends of running jobs, and what is free
-    then besides it."""
+) -> tuple[int, Allocation | None, CapacityView]:
+    """When `head` will find room by the expected ends of running jobs, where, and what is free
+    then besides it. Where = None: not even on the empty cluster (nodes are down)."""
     later = view.capacity.copy()
     now = view.now
     # A heap, since the first few ends are often enough.
@@ -299,9 +299,9 @@ def reservation(
         found = placement.find(later, request, relaxed=relaxed)
         if found is not None:
             later.take(found)
-            return at, later
-    # Not even an empty cluster has room now (nodes are down): nothing can delay the job.
-    return now, later
+            return at, found, later
+    # Nothing can delay a job that no end makes room for.
+    return now, None, later
 
 
 def find_in_both(

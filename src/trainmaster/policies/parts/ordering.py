@@ -48,6 +48,10 @@ class Order:
         """When the running key changes; None = never."""
         return None
 
+    def apart(self, job: JobView) -> int:
+        """One queue for all jobs that ask the same."""
+        return 0
+
     def finished(self, job: JobView, now: int) -> None:
         """Nothing to learn."""
 
@@ -149,6 +153,11 @@ class PriorityClasses(Order):
         if self.ageing == 0:
             return self.running_key(job, now)
         return rank(job.job.submit - job.job.priority * self.ageing, job)
+
+    def apart(self, job: JobView) -> int:
+        """A queue for each priority: an aged job that can't displace anybody stands before others
+        that can."""
+        return job.job.priority
 
     def challenge(self, job: JobView, now: int) -> int:
         """Just after every running job of the same class."""

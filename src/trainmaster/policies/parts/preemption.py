@@ -1,82 +1,21 @@
-"""Walks through the queue that make running jobs give way.
+"""The walk through the queue that makes running jobs on nodes give way.
 
-`GreedyWalk` serves a pool: all jobs, running or not, in order; each takes what fits, and
-who runs and isn't chosen stops. `Evict` serves nodes: a job that finds no room takes the
-place of the fewest, weakest jobs on the node (or nodes) that need the least; victims
-that turn out superfluous are given back.
+A job that finds no room takes the place of the fewest, weakest jobs on the node (or nodes)
+that need the least; victims that turn out superfluous are given back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from trainmaster.model.allocation import Allocation, bits
 from trainmaster.model.job import Request
-from trainmaster.model.ports import ANYBODY, CapacityView, ClusterView, JobView, Ordering, PendingClass, Phase
+from trainmaster.model.ports import ANYBODY, CapacityView, ClusterView, JobView, Ordering, PendingClass
 from trainmaster.model.units import GPU
 from trainmaster.policies.parts.placement import Placement
-from trainmaster.policies.parts.queue import Heads, Merged
+from trainmaster.policies.parts.queue import Heads
+from trainmaster.policies.parts.room import needed
 from trainmaster.policies.parts.victims import VictimIndex, Victims, allocation_of
-
-
-class GreedyWalk:
-    """The exact greedy walk of a pool."""
-
-    def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
-        """See `Walk`."""
-        now = view.now
-        if not ordering.stable:
-            ordering.refresh(view)
-        waiting = Merged(view, ordering)
-        view.wake_on_release(None if waiting.key is None else ANYBODY)
-        if waiting.key is None:
-            return
-        running = self._running(view, ordering)
-        budget = view.capacity.free_milli + sum(
-            job.job.request.gpus for _, job in running if _may_stop(job, now)
-        )
-        starts: list[JobView] = []
-        stops: list[JobView] = []
-
-        def take_waiting(before: int | None) -> None:
-            nonlocal budget
-            while waiting.key is not None and (before is None or waiting.key < before):
-                job = waiting.job
-                if job.job.request.gpus <= budget:
-                    budget -= job.job.request.gpus
-                    starts.append(job)
-                    waiting.advance()
-                else:
-                    waiting.drop()
-
-        for key, job in running:
-            if waiting.key is not None and waiting.key < key:
-                take_waiting(key)
-            if not _may_stop(job, now):
-                continue
-            if job.job.request.gpus <= budget:
-                budget -= job.job.request.gpus
-            else:
-                stops.append(job)
-        take_waiting(None)
-        for job in stops:
-            view.preempt(job)
-        for job in starts:
-            allocation = placement.find(view.capacity, job.job.request)
-            assert allocation is not None
-            view.start(job, allocation)
-
-    @staticmethod
-    def _running(view: ClusterView, ordering: Ordering) -> Sequence[tuple[int, JobView]]:
-        """Running jobs, who gives way last first."""
-        if ordering.stable:
-            return view.running_order
-        return sorted((ordering.running_key(job, view.now), job) for job in view.running)
-
-
-def _may_stop(job: JobView, now: int) -> bool:
-    """Whether the job may be asked to give way."""
-    return job.phase is Phase.RUNNING and job.protected_until <= now and job.job.request.preemptible
 
 
 class Evict:
@@ -113,23 +52,62 @@ class Evict:
         self._wake(view, ordering)
 
     def _walk(self, view: ClusterView, ordering: Ordering, placement: Placement, heads: Heads) -> None:
+        mark = view.mark()
+        starts: list[JobView] = []
+        stops: list[JobView] = []
+        spare = False
         while (job := heads.first()) is not None:
             members = heads.members
-            room = placement.find(view.capacity, members.request, relaxed=members.relaxed)
-            allocation = room
-            surplus: Collection[int] = ()
-            if room is None:
-                allocation, surplus = self._displace(view, ordering, placement, job, members)
+            allocation = placement.find(view.capacity, members.request, relaxed=members.relaxed)
+            victims: list[JobView] = []
+            if allocation is None:
+                allocation, victims = self._displace(view, ordering, placement, job, members)
             if allocation is None:
                 heads.drop()
                 continue
             view.start(job, allocation)
             self._index.refresh()
             heads.advance()
-            if room is None and not ordering.stable:
+            starts.append(job)
+            if not victims:
+                continue
+            if not ordering.stable:
                 heads.rank()
+            surplus = _left_over(victims, allocation)
             if surplus:
+                spare = spare or bool(stops)
                 self._restore(view, ordering, placement, heads, surplus)
+            stops += victims
+        if spare:
+            self._spare(view, placement, starts, stops, mark)
+
+    def _spare(
+        self, view: ClusterView, placement: Placement, starts: list[JobView], stops: list[JobView], mark: int
+    ) -> None:
+        """Take back the stops that later ones made needless, the strongest first."""
+        trial = view.capacity.copy()
+        for job in starts:
+            trial.give(allocation_of(job))
+        places: list[Allocation] | None = None
+        spared: list[JobView] = []
+        for victim in sorted(stops, key=lambda job: job.running_key):
+            if trial.fits(allocation_of(victim)):
+                attempt = trial.copy()
+                attempt.take(allocation_of(victim))
+                found = _places(attempt, placement, starts)
+                if found is not None:
+                    places = found
+                    spared.append(victim)
+                    trial.take(allocation_of(victim))
+        if places is None:
+            return
+        view.undo(mark)
+        for victim in stops:
+            if victim not in spared:
+                view.preempt(victim)
+        for job, allocation in zip(starts, places, strict=True):
+            view.start(job, allocation)
+        self._index.refresh()
 
     def _restore(
         self,
@@ -137,7 +115,7 @@ class Evict:
         ordering: Ordering,
         placement: Placement,
         heads: Heads,
-        surplus: Collection[int],
+        surplus: list[int],
     ) -> None:
         """GPUs on these nodes became free beyond what was needed: who was dropped may find room."""
         every = not ordering.stable or placement.name != "pack"
@@ -184,16 +162,16 @@ class Evict:
 
     def _displace(
         self, view: ClusterView, ordering: Ordering, placement: Placement, job: JobView, members: PendingClass
-    ) -> tuple[Allocation | None, Collection[int]]:
+    ) -> tuple[Allocation | None, list[JobView]]:
         """Stop the victims that make room for `job`, if there are any such.
 
-        Returns the allocation, and nodes on which GPUs became free that it doesn't take.
+        Returns the allocation, and the victims.
         """
         request, capacity = members.request, view.capacity
         challenge = ordering.challenge(job, view.now)
         eligible = capacity.eligible(request)
         if not eligible:
-            return None, ()
+            return None, []
         need, fraction = divmod(request.gpus, GPU)
         if fraction and not (need and capacity.shared_device(fraction, eligible)):
             need += 1
@@ -203,39 +181,63 @@ class Evict:
             needs = dict.fromkeys(self._index.weakest(need, challenge, eligible, 1), need)
         else:
             needs = self._several(view, need, challenge, eligible)
-        if not needs:
-            return None, ()
-        victims = _needed(capacity, placement, request, self._enough(view, needs, challenge))
+        if not needs and placement.name == "spread" and request.pods is None:
+            needs = self._anywhere(view, need, challenge, eligible)
+        victims = self._enough(view, needs, challenge)
+        if len(victims) != 1 or len(needs) != 1:
+            victims = _needed(capacity, placement, request, victims)
+        if not victims:
+            return None, []
         for victim in victims:
             view.preempt(victim)
         allocation = placement.find(capacity, request)
         assert allocation is not None, "the victims don't make room"
-        return allocation, _left_over(victims, allocation)
+        return allocation, victims
 
     def _several(self, view: ClusterView, need: int, challenge: int, eligible: int) -> dict[int, int]:
-        """Whole nodes and a remainder: GPUs needed by node, or nothing."""
+        """Whole nodes, the largest first, and a remainder: GPUs needed by node, or nothing."""
         capacity = view.capacity
-        largest = capacity.largest_node
-        full_size = self._needs.full_size & eligible
-        count, rest = divmod(need, largest)
-        chosen = bits(capacity.whole & full_size)[:count]
-        if len(chosen) < count:
-            others = full_size & ~_mask(chosen)
-            chosen += self._index.weakest(largest, challenge, others, count - len(chosen))
-        if len(chosen) < count:
-            return {}
-        needs = dict.fromkeys(chosen, largest)
-        if rest:
-            others = eligible & ~_mask(chosen)
-            room = (
-                node for free in range(rest, largest + 1) for node in bits(capacity.with_free[free] & others)
-            )
-            node = next(room, None)
-            last = [node] if node is not None else self._index.weakest(rest, challenge, others, 1)
-            if not last:
-                return {}
-            needs[last[0]] = rest
-        return needs
+        needs: dict[int, int] = {}
+        for size, nodes in self._needs.by_size:
+            count = need // size
+            if not count:
+                continue
+            nodes &= eligible
+            chosen = bits(capacity.whole & nodes)[:count]
+            if len(chosen) < count:
+                others = nodes & ~_mask(chosen)
+                chosen += self._index.weakest(size, challenge, others, count - len(chosen))
+            needs.update(dict.fromkeys(chosen, size))
+            need -= size * len(chosen)
+        if not need:
+            return needs
+        others = eligible & ~_mask(list(needs))
+        room = (
+            node
+            for free in range(need, capacity.largest_node + 1)
+            for node in bits(capacity.with_free[free] & others)
+        )
+        node = next(room, None)
+        last = [node] if node is not None else self._index.weakest(need, challenge, others, 1)
+        return {**needs, last[0]: need} if last else {}
+
+    def _anywhere(self, view: ClusterView, need: int, challenge: int, eligible: int) -> dict[int, int]:
+        """GPUs needed by node, if the gang takes them one here and one there: the weakest."""
+        capacity = view.capacity
+        needs = {node: capacity.free_on(node) for node in bits(eligible)}
+        need -= sum(needs.values())
+        victims = [
+            (key, job.job.sequence, node, gain)
+            for node in needs
+            for key, job, gain in self._index.on(node).jobs
+            if key > challenge
+        ]
+        for _, _, node, gain in sorted(victims, reverse=True):
+            if need <= 0:
+                break
+            needs[node] += gain
+            need -= gain
+        return {} if need > 0 else needs
 
     def _pods(self, view: ClusterView, request: Request, challenge: int, eligible: int) -> dict[int, int]:
         """GPUs needed by node where room for the pods costs the weakest jobs, or nothing."""
@@ -275,22 +277,23 @@ class Needs:
     """What classes need on single nodes.
 
     Attributes:
-        full_size: mask of the largest nodes.
+        by_size: (GPUs, mask of the nodes that have so many), the largest first.
     """
 
     def __init__(self) -> None:
-        self.full_size = 0
+        self.by_size: list[tuple[int, int]] = []
         self._largest = -1
-        self._uneven = False
         self._parts: dict[PendingClass, tuple[int, ...]] = {}
 
     def begin(self, capacity: CapacityView) -> None:
         """Take up a change of the largest healthy node."""
         if capacity.largest_node == self._largest:
             return
-        largest = self._largest = capacity.largest_node
-        self.full_size = _mask([node for node, size in enumerate(capacity.size) if size == largest])
-        self._uneven = len(set(capacity.size)) > 1
+        self._largest = capacity.largest_node
+        masks: dict[int, int] = {}
+        for node, size in enumerate(capacity.size):
+            masks[size] = masks.get(size, 0) | 1 << node
+        self.by_size = sorted(masks.items(), reverse=True)
         self._parts.clear()
 
     def parts(self, members: PendingClass) -> tuple[int, ...]:
@@ -301,7 +304,7 @@ class Needs:
             largest = self._largest
             request = members.request
             gpus, fraction = divmod(request.pod, GPU)
-            if fraction or (gpus > largest and not request.pods and (self._uneven or not largest)):
+            if fraction or (gpus > largest and not request.pods and (len(self.by_size) > 1 or not largest)):
                 parts = (0,)
             elif request.pods is not None or gpus <= largest:
                 parts = (gpus,)
@@ -309,6 +312,18 @@ class Needs:
                 parts = (largest, gpus % largest or largest)
             self._parts[members] = parts
         return parts
+
+
+def _places(capacity: CapacityView, placement: Placement, jobs: list[JobView]) -> list[Allocation] | None:
+    """Room for all of the jobs, one after the other; it is taken."""
+    places = []
+    for job in jobs:
+        allocation = placement.find(capacity, job.job.request)
+        if allocation is None:
+            return None
+        capacity.take(allocation)
+        places.append(allocation)
+    return places
 
 
 def _left_over(victims: list[JobView], allocation: Allocation) -> list[int]:
@@ -338,21 +353,9 @@ def _gains(job: JobView, nodes: Collection[int]) -> list[tuple[int, int]]:
 def _needed(
     capacity: CapacityView, placement: Placement, request: Request, victims: list[JobView]
 ) -> list[JobView]:
-    """Those of the victims, weakest first, without whom there is no room. Whoever is
-    stronger is spared first; one victim alone is needed, or there was room before."""
-    if len(victims) == 1:
-        return victims
+    """Those of the victims, weakest first, without whom there is no room; none if there is no
+    room even without all of them."""
     trial = capacity.copy()
     for victim in victims:
         trial.give(allocation_of(victim))
-    needed = []
-    for victim in reversed(victims):
-        allocation = allocation_of(victim)
-        # On a node that is down nothing can be taken back.
-        if trial.fits(allocation):
-            trial.take(allocation)
-            if placement.find(trial, request) is not None:
-                continue
-            trial.give(allocation)
-        needed.append(victim)
-    return needed[::-1]
+    return [] if placement.find(trial, request) is None else needed(trial, placement, request, victims)

@@ -62,6 +62,10 @@ class DominantShare(Order):
             self._levels = self._work_out_levels()
         return self._levels.get(job, 0) << INNER_BITS | Order.pending_key(self, job, now)
 
+    def apart(self, job: JobView) -> int:
+        """As in the wrapped order."""
+        return self.inner.apart(job)
+
     def next_change(self, job: JobView, now: int) -> int | None:
         """Levels are worked out when they are read."""
         return None

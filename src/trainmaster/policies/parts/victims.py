@@ -161,6 +161,11 @@ class VictimIndex:
         return heap
 
 
+def may_stop(job: JobView, now: int) -> bool:
+    """Whether the job may be asked to give way."""
+    return job.phase is RUNNING and job.protected_until <= now and job.job.request.preemptible
+
+
 def allocation_of(job: JobView) -> Allocation:
     """The GPUs of a job that holds some."""
     assert job.allocation is not None

@@ -1,0 +1,213 @@
+"""A walk for queues that share a cluster: whose turn it is, who gives way, what is promised.
+
+Queues take turns: whoever is furthest below its guarantee, then its share, starts its first
+job. A job that finds no room may stop jobs of its own queue of lower priority, and jobs that
+other queues run on GPUs which are its own queue's (see `admission`). If that doesn't help it
+waits, and smaller jobs pass it, but for one job of each kind of GPU: the one that has waited
+longest is promised the nodes that are expected to get free first, and nobody is started there
+who would still be running by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+
+from trainmaster.model.allocation import Allocation
+from trainmaster.model.ports import ANYBODY, ClusterView, JobView, Ordering, PendingClass, Phase
+from trainmaster.policies.parts.admission import Quotas, Turn, weakest_last
+from trainmaster.policies.parts.backfill import reservation
+from trainmaster.policies.parts.placement import EVERYWHERE, Placement
+from trainmaster.policies.parts.queue import Heads
+from trainmaster.policies.parts.room import make_room
+from trainmaster.policies.parts.victims import may_stop
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """GPUs kept for a waiting job.
+
+    Args:
+        job: who waits.
+        at: when they are expected to be free, ns.
+        nodes: mask of their nodes.
+    """
+
+    job: JobView
+    at: int
+    nodes: int
+
+
+class Turns:
+    """Queues take turns.
+
+    Args:
+        promise_after: ns of waiting after which a job can be promised GPUs; None = never.
+        preempt: whether jobs may be stopped for others.
+    """
+
+    def __init__(self, promise_after: int | None = 0, *, preempt: bool = True) -> None:
+        self.quotas = Quotas()
+        self.promises: dict[tuple[str, ...], Promise] = {}
+        self._promise_after = promise_after
+        self._preempt = preempt
+        self._heads: dict[str, Heads] = {}
+
+    def plan(self, view: ClusterView, ordering: Ordering, placement: Placement) -> None:
+        """See `Walk`."""
+        for members in view.fresh():
+            heads = self._heads.get(members.tenant)
+            if heads is None:
+                heads = self._heads[members.tenant] = Heads(view, ordering)
+            heads.add(members)
+        if not self._heads:
+            return
+        self.quotas.begin(view)
+        turns = self._turns()
+        if not turns:
+            view.wake_on_release(None)
+            return
+        self._promise(view, placement)
+        waiting = self._take(view, placement, turns)
+        view.wake_on_release(ANYBODY if waiting and self._preempt else None)
+
+    def _turns(self) -> list[tuple[Turn, str]]:
+        turns = []
+        for tenant, heads in self._heads.items():
+            for members in tuple(heads.dropped):
+                heads.restore(members)
+            if heads.first() is not None and not self.quotas.unknown(tenant):
+                turns.append((self.quotas.turn(tenant), tenant))
+        heapify(turns)
+        return turns
+
+    def _take(self, view: ClusterView, placement: Placement, turns: list[tuple[Turn, str]]) -> bool:
+        """Let the queues start what they can; returns whether somebody is left waiting."""
+        waiting = False
+        while turns:
+            turn, tenant = turns[0]
+            heads = self._heads[tenant]
+            job = heads.first()
+            if job is None:
+                heappop(turns)
+                continue
+            current = self.quotas.turn(tenant)
+            if current != turn:
+                heapreplace(turns, (current, tenant))
+                continue
+            if self._start(view, placement, job, heads.members):
+                heads.advance()
+                continue
+            waiting = True
+            if self.quotas.full(job) is not None and not self.quotas.refusal(job):
+                # Its queue is full: what comes behind would only make it wait longer.
+                heappop(turns)
+            else:
+                heads.drop()
+        return waiting
+
+    def _start(self, view: ClusterView, placement: Placement, job: JobView, members: PendingClass) -> bool:
+        """Start the job, with or without stopping others."""
+        if self.quotas.refusal(job):
+            return False
+        nodes = self._open_nodes(job, view.now)
+        if self.quotas.full(job) is None:
+            allocation = placement.find(view.capacity, members.request, relaxed=members.relaxed, nodes=nodes)
+            if allocation is not None:
+                self._book(view, job, allocation)
+                return True
+        return self._preempt and self._displace(view, placement, job, members, nodes)
+
+    def _book(self, view: ClusterView, job: JobView, allocation: Allocation) -> None:
+        view.start(job, allocation)
+        self.quotas.book(job)
+
+    # -- who gives way ----------------------------------------------------------------------
+
+    def _displace(
+        self, view: ClusterView, placement: Placement, job: JobView, members: PendingClass, nodes: int
+    ) -> bool:
+        """Stop the jobs that must go for this one, if that makes room for it."""
+        excess = max(0, self.quotas.excess(job))
+        candidates = self._weaker(view, job)
+        if not excess:
+            candidates += self.quotas.borrowed(job, view.now)
+        if view.capacity.free_milli + sum(victim.gpus for victim in candidates) < job.gpus:
+            return False
+        victims = make_room(
+            view.capacity, placement, members.request, candidates, at_least=excess, nodes=nodes
+        )
+        if victims is None:
+            return False
+        for victim in victims:
+            view.preempt(victim)
+            self.quotas.book(victim, -1)
+        allocation = placement.find(view.capacity, members.request, nodes=nodes)
+        assert allocation is not None, "the victims don't make room"
+        self._book(view, job, allocation)
+        return True
+
+    @staticmethod
+    def _weaker(view: ClusterView, job: JobView) -> list[JobView]:
+        """Jobs of the same queue with a lower priority that may be stopped, the weakest first."""
+        account = view.tenants[job.job.tenant]
+        priority = job.job.priority
+        if not any(other < priority for other in account.held_at):
+            return []
+        jobs = account.jobs.values()
+        return weakest_last(
+            other for other in jobs if other.job.priority < priority and may_stop(other, view.now)
+        )[::-1]
+
+    # -- promises ---------------------------------------------------------------------------
+
+    def _open_nodes(self, job: JobView, now: int) -> int:
+        """Nodes that are not promised to somebody whom this job would delay. Who stands before
+        that one in the same queue may do so."""
+        nodes = EVERYWHERE
+        promised = any(promise.job is job for promise in self.promises.values())
+        for promise in self.promises.values():
+            other = promise.job
+            if other is job or (promised and _age(job) < _age(other)):
+                continue
+            ahead = other.job.tenant == job.job.tenant and job.pending_key <= other.pending_key
+            if not ahead and job.expected_end(now) > promise.at:
+                nodes &= ~promise.nodes
+        return nodes
+
+    def _promise(self, view: ClusterView, placement: Placement) -> None:
+        """Keep promises that still stand, make those that are due."""
+        now = view.now
+        for kind, promise in tuple(self.promises.items()):
+            if promise.job.phase is not Phase.PENDING:
+                del self.promises[kind]
+            elif promise.at <= now:
+                self._make(view, placement, kind, promise.job)
+        if self._promise_after is None:
+            return
+        oldest: dict[tuple[str, ...], JobView] = {}
+        for heads in self._heads.values():
+            job = heads.first()
+            if job is None or now - job.pending_since < self._promise_after:
+                continue
+            kind = job.job.request.gpu_types
+            if kind in self.promises or (kind in oldest and _age(oldest[kind]) <= _age(job)):
+                continue
+            if self._only_room_is_missing(view, placement, job):
+                oldest[kind] = job
+        for kind, job in oldest.items():
+            self._make(view, placement, kind, job)
+
+    def _only_room_is_missing(self, view: ClusterView, placement: Placement, job: JobView) -> bool:
+        if self.quotas.refusal(job) or self.quotas.full(job) is not None:
+            return False
+        return placement.find(view.capacity, job.job.request) is None
+
+    def _make(self, view: ClusterView, placement: Placement, kind: tuple[str, ...], job: JobView) -> None:
+        at, allocation, _ = reservation(view, job, False, placement)
+        nodes = 0 if allocation is None else sum(1 << node for node in set(allocation.nodes))
+        self.promises[kind] = Promise(job, at, nodes)
+
+
+def _age(job: JobView) -> tuple[int, int]:
+    return job.job.submit, job.job.sequence
