@@ -11,6 +11,7 @@ import numpy as np
 
 from trainmaster.model.errors import InputError, nearest
 from trainmaster.model.job import Job, Request
+from trainmaster.model.numbers import whole
 from trainmaster.model.units import GPU, SECOND
 from trainmaster.traces.synth.arrivals import Bursts, make_bursts, solve_tail
 from trainmaster.traces.synth.curves import Durations, Floats, Ints, even_quantiles, mean_burst, places
@@ -81,17 +82,18 @@ def synthesize(
     """
     if preset not in PRESETS:
         raise InputError(f"unknown preset '{preset}'", mend=nearest(preset, PRESETS))
+    nodes, gpus_per_node = whole(nodes, "nodes"), whole(gpus_per_node, "gpus_per_node")
     limits = (
-        ("days", days, MOST_DAYS),
-        ("load", load, MOST_GPUS / (nodes * gpus_per_node or 1)),
         ("nodes", nodes, MOST_GPUS),
         ("gpus_per_node", gpus_per_node, MOST_GPUS),
+        ("days", days, MOST_DAYS),
+        # Behind what it is worked out from.
+        ("load", load, MOST_GPUS / (nodes * gpus_per_node or 1)),
     )
     for what, value, most in limits:
         if not 0 < value <= most:
             raise InputError(f"{what} is {value:g}", mend=f"give a number above 0, at most {most:g}")
-    if seed < 0:
-        raise InputError(f"seed is {seed}", mend="give a whole number, 0 or more")
+    seed = whole(seed, "seed", low=0)
     return synthesize_from(PRESETS[preset], days, load, nodes * gpus_per_node, seed)
 
 
