@@ -30,6 +30,7 @@ BUILT_IN = {
     "priority": "priority:Priority",
     "drf": "drf:Drf",
     "timeslice": "timeslice:Timeslice",
+    "standard": "standard:Standard",
 }
 """Name → module:class within `trainmaster.policies`."""
 
