@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
 
 from trainmaster.model.text import printable
 
@@ -75,6 +76,10 @@ class PolicyError(TrainmasterError):
 
 class EngineError(TrainmasterError):
     """An invariant of the engine does not hold. Please report it."""
+
+
+FAILURES: Final = (Exception, SystemExit, GeneratorExit)
+"""What somebody's own code may raise, a policy or a reader: all but an interruption from outside."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

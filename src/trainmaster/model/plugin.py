@@ -10,7 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any, TypeVar
 
-from trainmaster.model.errors import InputError, nearest
+from trainmaster.model.errors import FAILURES, InputError, nearest
 
 Base = TypeVar("Base")
 
@@ -76,7 +76,7 @@ def _run(path: str, mend: str) -> ModuleType:
         here = error.filename == file
         what = f"not valid Python: {error.msg}" if here else _said(error)
         raise InputError(what, file=path, row=error.lineno if here else _row(error, file)) from None
-    except (Exception, SystemExit) as error:  # the user's code: anything can be raised
+    except FAILURES as error:  # the user's code: anything can be raised
         raise InputError(_said(error), file=path, row=_row(error, file)) from error
     return module
 

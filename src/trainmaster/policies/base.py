@@ -21,14 +21,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from trainmaster.model.errors import PolicyError
 from trainmaster.model.ports import ClusterView, Ordering
 from trainmaster.model.units import LONGEST_S, to_ns
 from trainmaster.policies.knobs import Knob, Value, settings
 from trainmaster.policies.parts.backfill import Greedy, Walk
+from trainmaster.policies.parts.greedy import GreedyWalk
 from trainmaster.policies.parts.ordering import Order
 from trainmaster.policies.parts.placement import PLACEMENTS, Placement
-from trainmaster.policies.parts.preemption import Evict, GreedyWalk
+from trainmaster.policies.parts.preemption import Evict
 
 MIN_RUN = Knob(
     "min_run_s",
@@ -54,7 +54,6 @@ class Policy:
 
     Raises:
         InputError: an unknown knob or a bad value.
-        PolicyError: `preemptive`, `stable` or `uses_estimates` is set where nothing reads it.
 
     >>> from trainmaster.policies.fifo import Fifo
     >>> Fifo(backfill="easy").settings
@@ -91,27 +90,9 @@ class Policy:
         if self.preemptive:
             self.walk = GreedyWalk() if placement == "pool" else Evict()
         self.compose()
-        self._refuse_contradictions()
 
     def compose(self) -> None:
         """Name the parts. Called once, with `settings` and the default parts in place."""
-
-    def _refuse_contradictions(self) -> None:
-        """What is declared in the wrong place would be ignored without a word."""
-        order = type(self.ordering).__name__
-        for name in ("uses_estimates", "stable"):
-            if hasattr(self, name):
-                raise PolicyError(f"policy {self.name}: `{name}` is read on the ordering: set it on {order}")
-        if self.ordering.preemptive and not self.preemptive:
-            raise PolicyError(
-                f"policy {self.name}: {order} preempts, so the policy must say `preemptive = True`"
-            )
-        evicts = isinstance(self.walk, GreedyWalk | Evict) and type(self).plan is Policy.plan
-        if evicts and not self.ordering.preemptive:
-            raise PolicyError(
-                f"policy {self.name} says `preemptive = True`, but under {order} nobody gives way: set it "
-                "there too, or let `compose` choose a walk that stops nobody, such as Greedy()"
-            )
 
     @classmethod
     def all_knobs(cls) -> tuple[Knob, ...]:

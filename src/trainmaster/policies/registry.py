@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from itertools import pairwise
 
-from trainmaster.model.errors import InputError, PolicyError, TrainmasterError, nearest
+from trainmaster.model.errors import FAILURES, InputError, PolicyError, TrainmasterError, nearest
 from trainmaster.model.plugin import class_from_file, failure, split_file
 from trainmaster.model.text import is_clean
 from trainmaster.policies.base import Policy
+from trainmaster.policies.checks import refuse_faults
 from trainmaster.policies.knobs import Value, settings
 
 BUILT_IN = {
@@ -120,6 +121,7 @@ def create(
 
     Raises:
         InputError: unknown policy or knob, or a bad value.
+        PolicyError: the policy can't be made, or declares what the engine can't take.
 
     >>> create("las(queues=3)").settings["queues"]
     3
@@ -167,8 +169,10 @@ def _made(
         settings(known, knobs, name)
         own = {knob.name for knob in known}
         suitable = {knob: value for knob, value in (defaults or {}).items() if knob in own}
-        return found(placement=placement, relax_s=relax_s, title=title, defaults=suitable, **knobs)
+        policy = found(placement=placement, relax_s=relax_s, title=title, defaults=suitable, **knobs)
+        refuse_faults(policy)
     except TrainmasterError:
         raise
-    except (Exception, SystemExit) as error:  # a policy may be anybody's code
+    except FAILURES as error:  # a policy may be anybody's code
         raise PolicyError(f"policy {title}: {failure(error)}") from error
+    return policy

@@ -23,6 +23,7 @@ from trainmaster.model.cluster import Cluster, Node
 from trainmaster.model.job import Deadline, Job, Workload
 from trainmaster.model.units import SECOND
 from trainmaster.policies.base import MIN_RUN, Policy
+from trainmaster.policies.checks import refuse_faults
 from trainmaster.policies.knobs import Knob, Value
 from trainmaster.sim.options import Costs
 from trainmaster.testing.schedules import (
@@ -307,6 +308,7 @@ class PolicyContract:
         """A fresh policy."""
         found = self._factory()(**arguments)
         assert isinstance(found, Policy), f"`policy` makes {found!r}, which is no trainmaster.Policy"
+        refuse_faults(found)
         return found
 
     def play(self, case: Case, **arguments: Any) -> Schedule:

@@ -69,7 +69,10 @@ def test_times_beyond_the_clock(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("code", ["raise SystemExit(0)", "raise MemoryError", "return self.plan(view)"])
+RAISING = ("SystemExit(0)", "MemoryError", "OverflowError('boo')", "GeneratorExit")
+
+
+@pytest.mark.parametrize("code", [*(f"raise {what}" for what in RAISING), "return self.plan(view)"])
 def test_a_policy_does_not_decide_the_exit_code(week: Path, tmp_path: Path, code: str) -> None:
     file = tmp_path / "mine.py"
     head = "import trainmaster as tm\nclass Mine(tm.Policy):\n    name = 'mine'\n"
@@ -88,6 +91,19 @@ def test_output_that_nobody_takes(week: Path) -> None:
         )
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == "trainmaster: output can't be written: No space left on device"
+
+
+@pytest.mark.parametrize("what", RAISING)
+@pytest.mark.parametrize("method", ["pending_key", "next_change", "finished"])
+def test_an_ordering_that_fails_is_named(week: Path, tmp_path: Path, method: str, what: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from trainmaster.policies import Policy\nfrom trainmaster.policies.parts.ordering import Order\n"
+        f"class MyOrder(Order):\n    def {method}(self, job, now):\n        raise {what}\n"
+        "class Mine(Policy):\n    name = 'mine'\n    def compose(self):\n        self.ordering = MyOrder()\n"
+    )
+    with pytest.raises(tm.TrainmasterError, match=r"^policy mine: at [0-9.]+ s: .*mine\.py, line 5\)$"):
+        tm.simulate(tm.load_trace(week), tm.Cluster.homogeneous(1, 8), str(file))
 
 
 @pytest.mark.parametrize("seed", [-1, "a", True, 1.5])
