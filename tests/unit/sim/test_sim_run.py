@@ -58,10 +58,13 @@ class Bench:
         self.cluster.carry_out(round(at * SECOND), actions)
 
     def down(self, at: float, node: int) -> list[Lost]:
+        """What is lost with a node; what happened until then is taken out as well."""
         now = round(at * SECOND)
         self.cluster.on_node_down(NodeDown(node), now)
-        assert self.clock.next_instant() in (now, None)
-        return [event for event in self.clock.due(now) if isinstance(event, Lost)]
+        happened: list[Event] = []
+        while (instant := self.clock.next_instant()) is not None and instant <= now:
+            happened += self.clock.due(instant)
+        return [event for event in happened if isinstance(event, Lost)]
 
     def events(self) -> list[tuple[float, Event]]:
         """All that will happen, in order; the cluster is told of stops and ends as in a simulation."""
