@@ -5,7 +5,7 @@
     TrainmasterError
     ├── InputError      the user's file, option or value is wrong (exit code 2)
     ├── OutputError     a result can't be written (exit code 1)
-    ├── PolicyError     a policy returned a plan that can't be carried out (exit code 1)
+    ├── PolicyError     a policy contradicts itself, or its plan can't be carried out (exit code 1)
     └── EngineError     an invariant of the engine does not hold (exit code 1): our bug
 
 Every message is one line that says where (file, row, column; policy, job, node),
@@ -71,7 +71,7 @@ class OutputError(TrainmasterError):
 
 
 class PolicyError(TrainmasterError):
-    """A policy planned something impossible; names policy, job and node."""
+    """A policy planned something impossible, or contradicts itself; names policy, job and node."""
 
 
 class EngineError(TrainmasterError):
