@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from case_helpers import ONE, scene_of
 
+from trainmaster.testing import scenario
 from trainmaster.testing.scenario import CaseResult, check_scene, load, run_case, summary
 
 # -- expectations ------------------------------------------------------------------------------------
@@ -190,10 +192,12 @@ def test_not_yet_is_never_passed(tmp_path: Path) -> None:
     assert summary([late, partly, wrong, good]) == "1 of 4 passed; 1 failed; 2 not yet (drain 1, reasons 1)"
 
 
-def test_features_that_no_policy_has_together(tmp_path: Path) -> None:
-    result = result_of(ONE + "needs: [fair-share, rounds, reservation, priorities]\n", tmp_path)
-    assert result.status == "not yet"
-    assert {"fair-share", "priorities"} <= set(result.needs)
+def test_features_that_no_policy_has_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is there, so none is missing; but a policy with both is."""
+    monkeypatch.setattr(scenario, "EVERY", ("fifo(backfill=easy)", "drf"))
+    result = result_of(ONE + "needs: [fair-share, reservation]\n", tmp_path)
+    assert (result.status, result.needs) == ("not yet", ["fair-share", "reservation"])
+    assert result_of(ONE + "needs: reservation\n", tmp_path).status == "passed"
 
 
 def test_a_reader_that_says_something_else(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@
 ...     path = Path(folder) / "gang.yaml"
 ...     _ = path.write_text(text)
 ...     result = run_case(load(path))
->>> result.status, len(result.runs)
-('passed', 12)
+>>> result.status, sorted(run.policy for run in result.runs)[:3]
+('passed', ['drf', 'fifo', 'fifo(backfill=conservative)'])
 """
 
 from __future__ import annotations
