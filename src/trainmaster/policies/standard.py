@@ -36,6 +36,7 @@ class Standard(Policy):
     )
     limits = "It looks at this instant: fairness over time is not its aim."
     preemptive = True
+    features = ("fair-share", "priorities", "quota", "reservation")
     knobs = (
         Knob(
             "promise_s",

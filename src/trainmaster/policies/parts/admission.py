@@ -13,6 +13,7 @@ for little today does not make the others' claims larger.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
 
 from trainmaster.model.ports import ClusterView, JobView, TenantView
@@ -128,7 +129,8 @@ class Quotas:
 
     def claim(self, queue: Queue, fair: bool) -> int:
         """Milli-GPUs that the queue can claim."""
-        if not fair:
+        if not fair or not queue.weight:
+            # Who has no weight uses what is left over, and can claim none of it.
             return queue.guaranteed
         assert self._claims is not None and self.tree is not None
         accounts = self._accounts()
@@ -143,70 +145,85 @@ class Quotas:
         which they would go: each time the last job of the leaf that holds most beyond its claim
         for its weight. Whatever part of them goes, no queue falls below its claim by that."""
         assert self.tree is not None
-        mine = self.path(job.job.tenant)[::-1]
         accounts = self._accounts()
         held = dict(self.used)
         stacks: dict[str, list[JobView]] = {}
-        heap: list[tuple[float, str]] = []
-        rivals: dict[str, tuple[Queue, int, bool]] = {}
+        rivals: dict[str, Rival] = {}
         for leaf in self.tree.leaves:
             account = accounts.get(leaf.name)
-            rival = self._rival(mine, leaf.name, job.gpus) if account is not None and account.held else None
-            if account is None or rival is None:
-                continue
-            rivals[leaf.name] = rival
-            stacks[leaf.name] = weakest_last(
-                victim for victim in account.jobs.values() if may_stop(victim, now)
-            )
-            heap.append((-self._beyond(rival, held), leaf.name))
+            rival = self._rival(job, leaf.name) if account is not None and account.held else None
+            if account is not None and rival is not None:
+                rivals[leaf.name] = rival
+                jobs = account.jobs.values()
+                stacks[leaf.name] = weakest_last(victim for victim in jobs if may_stop(victim, now))
+        heap = [(-rival.beyond(held), name) for name, rival in rivals.items()]
         heapify(heap)
         found: list[JobView] = []
         while heap:
             before, name = heap[0]
-            rival = rivals[name]
-            beyond = -self._beyond(rival, held)
-            if beyond != before:
-                heapreplace(heap, (beyond, name))
-                continue
-            victim = stacks[name].pop() if stacks[name] else None
-            if victim is None or not self._may_lose(rival, held, victim.gpus):
+            current = -rivals[name].beyond(held)
+            if current != before:
+                heapreplace(heap, (current, name))
+            elif not stacks[name] or not rivals[name].may_lose(held, stacks[name][-1].gpus):
                 # A smaller one could still go, but never out of its turn.
                 heappop(heap)
-                continue
-            found.append(victim)
-            for queue in self.tree.path(name):
-                held[queue.name] -= victim.gpus
+            else:
+                victim = stacks[name].pop()
+                found.append(victim)
+                for queue in self.path(victim.job.tenant):
+                    held[queue.name] -= victim.gpus
         return found
+
+    def may_reclaim(self, job: JobView, other: JobView) -> bool:
+        """Whether `job` could have `other` stopped as a borrower, if that were running and the
+        rest of its own queue had ended."""
+        rival = self._rival(job, other.job.tenant, alone=True)
+        if rival is None or not other.job.request.preemptible:
+            return False
+        held = {rival.queue.name: self.used[rival.queue.name] + other.gpus}
+        return rival.may_lose(held, other.gpus if rival.fair else 0)
 
     def _accounts(self) -> dict[str, TenantView]:
         """Tenants by the name of their queue."""
         return {self._names.get(tenant, tenant): account for tenant, account in self._tenants.items()}
 
-    def _rival(self, mine: tuple[Queue, ...], other: str, gpus: int) -> tuple[Queue, int, bool] | None:
-        """(the queue in which `other` competes with mine, its claim, whether that is its fair
-        share), if mine can claim so many GPUs there."""
-        assert self.tree is not None
-        for own, queue in zip(mine, self.tree.path(other)[::-1], strict=False):
+    def _rival(self, job: JobView, other: str, *, alone: bool = False) -> Rival | None:
+        """The queue in which `other` competes with the job's own, if that can claim so many GPUs
+        there (`alone`: as if it held none yet)."""
+        for own, queue in zip(self.path(job.job.tenant)[::-1], self.path(other)[::-1], strict=False):
             if own.name == queue.name:
                 continue
             fair = own.reclaim == "fair-share"
-            if own.reclaim == "none" or self.used[own.name] + gpus > self.claim(own, fair):
+            used = 0 if alone else self.used[own.name]
+            if own.reclaim == "none" or used + job.gpus > self.claim(own, fair):
                 return None
-            return queue, self.claim(queue, fair), fair
+            return Rival(queue, self.claim(queue, fair), fair)
         return None
 
-    @staticmethod
-    def _beyond(rival: tuple[Queue, int, bool], held: Mapping[str, int]) -> float:
-        queue, claim, _ = rival
-        return (held[queue.name] - claim) / (queue.weight or 1e-9)
 
-    @staticmethod
-    def _may_lose(rival: tuple[Queue, int, bool], held: Mapping[str, int], gpus: int) -> bool:
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A queue that may hold GPUs which another can claim.
+
+    Args:
+        queue: who.
+        claim: milli-GPUs that it can claim itself.
+        fair: whether that is its fair share, not its guarantee.
+    """
+
+    queue: Queue
+    claim: int
+    fair: bool
+
+    def beyond(self, held: Mapping[str, int]) -> float:
+        """What it holds beyond its claim, for its weight."""
+        return (held[self.queue.name] - self.claim) / (self.queue.weight or 1e-9)
+
+    def may_lose(self, held: Mapping[str, int], gpus: int) -> bool:
         """A guarantee is kept even where the last job to go reaches below the rival's: what that
         job held was partly borrowed. Fair shares are left only as far as they stay fair."""
-        queue, claim, fair = rival
-        left = held[queue.name]
-        return left - gpus >= claim if fair else left > claim
+        left = held[self.queue.name]
+        return left - gpus >= self.claim if self.fair else left > self.claim
 
 
 def weakest_last(jobs: Iterable[JobView]) -> list[JobView]:

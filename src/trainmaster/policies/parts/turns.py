@@ -162,18 +162,25 @@ class Turns:
     # -- promises ---------------------------------------------------------------------------
 
     def _open_nodes(self, job: JobView, now: int) -> int:
-        """Nodes that are not promised to somebody whom this job would delay. Who stands before
-        that one in the same queue may do so."""
+        """Nodes that are not promised to somebody whom this job would delay."""
         nodes = EVERYWHERE
         promised = any(promise.job is job for promise in self.promises.values())
         for promise in self.promises.values():
             other = promise.job
-            if other is job or (promised and _age(job) < _age(other)):
+            if other is job or other.phase is not Phase.PENDING or (promised and _age(job) < _age(other)):
                 continue
-            ahead = other.job.tenant == job.job.tenant and job.pending_key <= other.pending_key
-            if not ahead and job.expected_end(now) > promise.at:
+            if job.expected_end(now) > promise.at and not self._free_of(job, other):
                 nodes &= ~promise.nodes
         return nodes
+
+    def _free_of(self, job: JobView, other: JobView) -> bool:
+        """Whether what is promised to `other` doesn't bind `job`: of one queue, who stands before
+        it or can be stopped for it; of two, if either could have the other stopped."""
+        if job.job.tenant == other.job.tenant:
+            weaker = job.job.priority < other.job.priority and job.job.request.preemptible
+            return job.pending_key <= other.pending_key or (self._preempt and weaker)
+        quotas = self.quotas
+        return self._preempt and (quotas.may_reclaim(job, other) or quotas.may_reclaim(other, job))
 
     def _promise(self, view: ClusterView, placement: Placement) -> None:
         """Keep promises that still stand, make those that are due."""
