@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from trainmaster.model.calendar import Calendar
-from trainmaster.model.errors import InputError, TrainmasterError
+from trainmaster.model.errors import FAILURES, InputError, TrainmasterError
 from trainmaster.model.job import Deadline, Job
 from trainmaster.model.plugin import failure
 from trainmaster.model.text import is_clean, printable
@@ -22,6 +22,7 @@ from trainmaster.traces.readers.base import Columns
 from trainmaster.traces.schema import LIMIT_S, REQUIRED, delimiter_hint, format_seconds
 from trainmaster.traces.source import Source
 from trainmaster.traces.trace import Trace, Truth
+from trainmaster.traces.yielded import Yielded
 
 FORMATS: Final[tuple[str, ...]] = tuple(BUILT_IN)
 """Formats that come with Trainmaster; other packages may add more."""
@@ -160,14 +161,30 @@ def _checked(reader: Reader, source: Source, problems: Problems) -> Iterator[tup
 
 
 def _guarded(reader: Reader, source: Source, problems: Problems) -> Iterator[tuple[Job, Truth]]:
-    """What the reader yields; whatever else it raises is one line that says where."""
+    """What the reader yields, its types looked at; whatever else it raises is one line that says where."""
+    fault = Yielded().fault
     try:
-        yield from reader.read(source, problems)
-    except TrainmasterError:
-        raise
-    except (Exception, SystemExit) as error:  # a reader may be anybody's code
-        message = f"the reader {reader.name} fails: {failure(error)}"
-        raise InputError(message, file=source.path, mend="mend the reader") from error
+        pairs = iter(reader.read(source, problems))
+    except FAILURES as error:
+        raise _failed(reader, source, failure(error)) from error
+    while True:
+        try:
+            pair = next(pairs)
+        except StopIteration:
+            return
+        except TrainmasterError:
+            raise
+        except FAILURES as error:
+            raise _failed(reader, source, failure(error)) from error
+        wrong = fault(pair)
+        if wrong:
+            raise _failed(reader, source, wrong)
+        yield pair
+
+
+def _failed(reader: Reader, source: Source, what: str) -> InputError:
+    """A reader may be anybody's code."""
+    return InputError(f"the reader {reader.name} fails: {what}", file=source.path, mend="mend the reader")
 
 
 def _unclean(job: Job, truth: Truth, known: set[str]) -> str | None:
