@@ -24,7 +24,7 @@ from trainmaster.metrics.measures import (
 )
 from trainmaster.metrics.series import lanes, time_series
 from trainmaster.model.cluster import Cluster
-from trainmaster.model.errors import InputError, OutputError, nearest
+from trainmaster.model.errors import InputError, OutputError, PolicyError, nearest
 from trainmaster.policies.base import Policy
 from trainmaster.policies.knobs import Value
 from trainmaster.policies.registry import Specification, create, split, title_of
@@ -241,6 +241,11 @@ def _run_all(tasks: list[_Task], processes: int, progress: Progress | None) -> l
 def _run(task: _Task, count: Callable[[int, int], None]) -> RunRecord:
     try:
         return _record(task, count)
+    except PolicyError as error:
+        if str(error).startswith("policy "):
+            raise
+        given = task.setup.policy
+        raise PolicyError(f"policy {given if isinstance(given, str) else given.name}: {error}") from error
     except OverflowError:
         mend = "shorten durations, costs or settings"
         raise InputError("times add up to more than 292 years", mend=mend) from None

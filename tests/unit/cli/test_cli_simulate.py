@@ -150,6 +150,23 @@ def test_policy_class_from_python(trace: Path) -> None:
         tm.simulate(tm.load_trace(trace), cluster, Mine, seeds=[0, 1])
 
 
+def test_an_estimate_that_nobody_asked_for_names_the_policy(
+    capsys: pytest.CaptureFixture[str], trace: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from trainmaster.policies import Policy\n"
+        "from trainmaster.policies.parts.ordering import Order, rank\n"
+        "class MyOrder(Order):\n"
+        "    def pending_key(self, job, now):\n        return rank(job.estimate.total, job)\n"
+        "class Mine(Policy):\n    name = 'mine'\n"
+        "    def compose(self):\n        self.ordering = MyOrder()\n"
+    )
+    code, _, error = call(capsys, "simulate", trace, *SMALL, "--policy", f"fifo,{file}")
+    assert code == 1 and len(error.splitlines()) == 1
+    assert error.startswith(f"trainmaster: policy {file}: an estimate is read (job.estimate, remaining or")
+
+
 @pytest.mark.parametrize(
     ("policy_says", "order_says", "message"),
     [
