@@ -252,7 +252,7 @@ def test_features_that_exist_are_pinned() -> None:
     """A feature that comes moves cases from "not yet" to checked: take it up here."""
     assert existing() == (
         "backfill", "cancel", "costs", "failures", "fair-share", "fractions", "gpu-types", "pods",
-        "preemption", "priorities", "reservation", "rounds", "speeds",
+        "preemption", "priorities", "quota", "reservation", "rounds", "speeds",
     )  # fmt: skip
 
 
