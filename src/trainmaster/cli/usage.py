@@ -38,6 +38,7 @@ def usage(
 ) -> None:
     """GPU-hours held by tenant or by user, start-up and checkpoints included."""
     from trainmaster.report.usage import calendar_and_span, gpu_hours
+    from trainmaster.sim.result_folder import refuse_cut_off
 
     if by not in ("tenant", "user"):
         raise InputError(f"--by {by}: unknown", mend="tenant or user")
@@ -45,6 +46,7 @@ def usage(
         raise InputError("--csv and --json exclude each other")
     calendar, first, last = calendar_and_span(folder, policy=policy, nodes=nodes, seed=seed)
     start_s, end_s = span(start, end, calendar)
+    refuse_cut_off(folder, events=start is not None or end is not None)
     rows = gpu_hours(folder, by, policy=policy, nodes=nodes, seed=seed, start_s=start_s, end_s=end_s)
     if json:
         emit_json([{by: name, "jobs": jobs, "gpu_hours": hours} for name, jobs, hours in rows])

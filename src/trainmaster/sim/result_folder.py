@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -35,3 +37,42 @@ def _files(path: Path) -> Iterator[Path]:
         yield path
     elif path.is_dir():
         yield from (file for file in sorted(path.iterdir()) if file.is_file())
+
+
+def refuse_cut_off(folder: str | Path, *, events: bool = False) -> None:
+    """The records must hold a row for every job of every run that summary.json tells of.
+
+    Args:
+        folder: of the results.
+        events: look at events.jsonl too: every job that finished must be seen to finish.
+
+    Raises:
+        InputError: rows are missing, or there are too many. A file that is missing or no summary
+            is not the matter here.
+    """
+    folder = Path(folder)
+    mend = "it is cut off or not of this run: simulate again"
+    try:
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        expected = summary["trace"]["jobs"] * len(summary["runs"])
+        # A line each: names hold no line breaks, and the last line has an end too.
+        rows = _count(folder / "jobs.csv", b"\n") - 1
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if rows != expected:
+        raise InputError(
+            f"holds {rows:,} of the {expected:,} rows of summary.json", file=folder / "jobs.csv", mend=mend
+        )
+    log = folder / "events.jsonl"
+    if events and log.is_file():
+        with (folder / "jobs.csv").open(newline="", encoding="utf-8") as file:
+            finished = sum(row.get("status") == "finished" for row in csv.DictReader(file))
+        seen = _count(log, b'"event": "finished"')
+        if seen < finished:
+            what = f"tells of {seen:,} of the {finished:,} jobs that finished"
+            raise InputError(what, file=log, mend=mend)
+
+
+def _count(path: Path, what: bytes) -> int:
+    with path.open("rb") as file:
+        return sum(line.count(what) for line in file)
