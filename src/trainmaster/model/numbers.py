@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from operator import index
+from typing import Any
 
 from trainmaster.model.errors import InputError
 
@@ -29,3 +31,19 @@ def whole(number: object, what: str, *, low: int | None = None) -> int:
     if value is None or isinstance(number, bool) or (low is not None and value < low):
         raise InputError(f"{what} is {number!r:.60}, not a whole number{bound}")
     return value
+
+
+def real(number: Any, what: str, low: float, high: float, mend: str) -> float:
+    """A number within [low, high], as an int or a float; NumPy's are numbers, True is none.
+
+    Raises:
+        InputError: it is no number, or beyond.
+
+    >>> real(0.5, "weight", 0, 1, "give a share")
+    0.5
+    """
+    if isinstance(number, Real) and not isinstance(number, bool):
+        value: float = number if isinstance(number, int) else float(number)
+        if low <= value <= high:
+            return value
+    raise InputError(f"{what} is {number!r:.60}", mend=mend)

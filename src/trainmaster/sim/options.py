@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from sys import float_info
 
 from trainmaster.model.errors import InputError
+from trainmaster.model.numbers import real
 from trainmaster.model.units import LONGEST_S
 
 
@@ -30,9 +32,8 @@ class Costs:
 
     def __post_init__(self) -> None:
         for name in ("checkpoint_s", "restore_s", "start_s", "checkpoint_interval_s"):
-            value = getattr(self, name)
-            if not 0 <= value <= LONGEST_S:
-                raise InputError(f"{name} is {value}", mend=f"give seconds from 0 to {LONGEST_S:g}")
+            mend = f"give seconds from 0 to {LONGEST_S:g}"
+            _set(self, name, real(getattr(self, name), name, 0, LONGEST_S, mend))
         if self.checkpoint_interval_s == 0:
             raise InputError("checkpoint_interval_s is 0", mend="give seconds > 0")
 
@@ -71,13 +72,32 @@ class Options:
     def __post_init__(self) -> None:
         if self.placement not in ("pool", "pack", "spread"):
             raise InputError(f"unknown placement {self.placement!r}", mend="pool, pack or spread")
+        costs = "tm.Costs(checkpoint_s=6, restore_s=24, start_s=0, checkpoint_interval_s=1800)"
+        kinds = (
+            ("predictor", str, "give its name"),
+            ("costs", Costs, costs),
+            ("validate", bool, "True or False"),
+        )
+        for name, kind, mend in kinds:
+            if not isinstance(getattr(self, name), kind):
+                raise InputError(f"{name} is {getattr(self, name)!r:.60}", mend=mend)
         for name in ("warmup_s", "cooldown_s"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise InputError(f"{name} is {getattr(self, name)}", mend="give seconds >= 0")
+            number = real(getattr(self, name), name, 0, float_info.max, "give seconds >= 0")
+            _set(self, name, number)
+        if self.relax_s is not None:
+            number = real(self.relax_s, "placement.relax", 0, LONGEST_S, "give seconds >= 0")
+            _set(self, "relax_s", number)
+        if not _by_text(self.knobs) or not all(map(_by_text, self.knobs.values())):
+            mend = "{'fifo': {'backfill': 'easy'}}"
+            raise InputError(f"knobs is {self.knobs!r:.60}, not knobs by policy", mend=mend)
+        if not _by_text(self.weights):
+            raise InputError(f"weights is {self.weights!r:.60}", mend="give numbers by tenant: {'red': 2}")
         for tenant, weight in self.weights.items():
-            if not 1e-6 <= weight <= 1e6:
-                raise InputError(
-                    f"weight {weight} of tenant {tenant!r}", mend="give numbers from 1e-6 to 1e6"
-                )
-        if self.relax_s is not None and not 0 <= self.relax_s <= LONGEST_S:
-            raise InputError(f"placement.relax is {self.relax_s}", mend="give seconds >= 0")
+            real(weight, f"weight of tenant {tenant!r}", 1e-6, 1e6, "give numbers from 1e-6 to 1e6")
+
+
+def _by_text(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(key, str) for key in value)
+
+
+_set = object.__setattr__

@@ -25,10 +25,18 @@ from trainmaster.metrics.measures import (
 from trainmaster.metrics.series import lanes, time_series
 from trainmaster.model.cluster import Cluster
 from trainmaster.model.errors import InputError, OutputError, PolicyError, nearest
+from trainmaster.model.numbers import whole
 from trainmaster.policies.base import Policy
 from trainmaster.policies.knobs import Value
-from trainmaster.policies.registry import Specification, create, split, title_of
+from trainmaster.policies.registry import Specification, create, title_of
 from trainmaster.profiles import Profile, speed_on
+from trainmaster.sim.arguments import (
+    check_kinds,
+    read_clusters,
+    read_folder,
+    read_seeds,
+    read_specifications,
+)
 from trainmaster.sim.eventlog import EventLog
 from trainmaster.sim.failures import read_failures
 from trainmaster.sim.options import Options
@@ -61,7 +69,7 @@ Progress = Callable[[int, int], None]
 
 def simulate(
     trace: Trace,
-    cluster: Cluster | Sequence[Cluster],
+    cluster: Cluster | Sequence[Cluster] | tuple[Cluster, dict[str, float]],
     policy: Specification | Sequence[Specification] = "fifo",
     *,
     seed: int | Sequence[int] = 0,
@@ -70,7 +78,7 @@ def simulate(
     failures: str | Path | None = None,
     strict: bool = False,
     jobs: int = 1,
-    events: Path | None = None,
+    events: str | Path | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Result:
@@ -78,7 +86,8 @@ def simulate(
 
     Args:
         trace: from `load_trace` or `synthesize`.
-        cluster: one, or several for a sweep of capacities.
+        cluster: one, or several for a sweep of capacities; or what `read_cluster` returns, with
+            the weights of the file's tenants.
         policy: specifications such as `"srtf"`, `"fifo(backfill=easy),las"`, a `Policy` class,
             or a list of these.
         seed: one, or several.
@@ -105,15 +114,15 @@ def simulate(
             what = f"unknown setting {unknown!r}" if unknown else "settings and options exclude each other"
             known = [*Options.__dataclass_fields__, *simulate.__annotations__.keys() - {"return", "settings"}]
             raise InputError(what, mend=nearest(unknown or "", known))
-    options = options or Options(**settings)
-    if not isinstance(trace, Trace):
-        raise InputError(f"trace is {trace!r:.60}, not a Trace", mend="load it: tm.load_trace(path)")
-    clusters = [cluster] if isinstance(cluster, Cluster) else _clusters(cluster)
-    seeds = [seed] if isinstance(seed, int) else list(seed)
-    names = _specifications(policy)
-    for number in seeds:
-        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise InputError(f"seed {number!r} is not a whole number >= 0")
+    options = Options(**settings) if options is None else options
+    if not isinstance(options, Options):
+        raise InputError(f"options is {options!r:.60}, not Options", mend="tm.Options(...), or by name")
+    check_kinds(trace, profile, failures, {"strict": strict})
+    clusters, options = read_clusters(cluster, options)
+    seeds = read_seeds(seed)
+    names = read_specifications(policy)
+    jobs = whole(jobs, "jobs", low=1)
+    events = read_folder(events)
     if not (clusters and seeds and names):
         raise InputError("nothing to simulate", mend="give at least one cluster, one seed and one policy")
     twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
@@ -121,8 +130,6 @@ def simulate(
         raise InputError(
             f"policy {title_of(twice)!r} stands twice", mend="name each policy with its knobs once"
         )
-    if jobs < 1:
-        raise InputError(f"--jobs is {jobs}", mend="give at least 1 process")
     policies = [_policy(name, options) for name in names]
     _check_knobs(options, policies)
     prepared = prepare(trace, clusters, policies[0], profile=profile, strict=strict)
@@ -151,21 +158,6 @@ class _Task:
     setup: Setup
     number: int
     log: Path | None
-
-
-def _clusters(given: Any) -> list[Cluster]:
-    found = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    for each in found:
-        if not isinstance(each, Cluster):
-            mend = "tm.Cluster.homogeneous(nodes, gpus_per_node), or tm.read_cluster(file)"
-            raise InputError(f"cluster is {each!r:.60}, not a Cluster", mend=mend)
-    return found
-
-
-def _specifications(policy: Specification | Sequence[Specification]) -> list[Specification]:
-    if isinstance(policy, str):
-        return list(split(policy))
-    return [policy] if isinstance(policy, type) else list(policy)
 
 
 def _policy(name: Specification, options: Options) -> Policy:
