@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import nan
 from numbers import Real
 from operator import index
 from typing import Any
@@ -42,8 +43,8 @@ def real(number: Any, what: str, low: float, high: float, mend: str) -> float:
     >>> real(0.5, "weight", 0, 1, "give a share")
     0.5
     """
-    if isinstance(number, Real) and not isinstance(number, bool):
-        value: float = number if isinstance(number, int) else float(number)
-        if low <= value <= high:
-            return value
-    raise InputError(f"{what} is {number!r:.60}", mend=mend)
+    is_number = isinstance(number, Real) and not isinstance(number, bool)
+    value: float = number if type(number) is int else float(number) if is_number else nan
+    if not low <= value <= high:
+        raise InputError(f"{what} is {number!r:.60}", mend=mend)
+    return value
