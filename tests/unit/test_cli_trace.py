@@ -12,7 +12,7 @@ from click.testing import Result
 from rich.console import Console
 from typer.testing import CliRunner
 
-from trainmaster.cli.trace import app
+from trainmaster.cli.trace import NARROWEST, app
 from trainmaster.cli.trace_view import Glyphs, per_hour, show_statistics
 from trainmaster.model.errors import InputError, OutputError
 from trainmaster.traces import Problems, load_trace
@@ -72,6 +72,24 @@ class TestInfo:
         ):
             assert part in result.stderr, part
         assert "SYNTHETIC" not in result.stderr
+
+    @pytest.mark.parametrize("columns", ["1", "20", "50", "66", "70"])
+    def test_a_narrow_terminal_cuts_no_figure(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", columns)
+        path = tmp_path / "long.csv"
+        tenants = "".join(f"j{row},{row},{10**row},{2**row},{'t' * 25}{row}\n" for row in range(8))
+        path.write_text(f"job_id,submit_s,duration_s,num_gpus,tenant\n{tenants}")
+        shown = call("info", path).stderr
+        assert "…" not in shown
+        for figure in ("10,000,000 s", "12.5 %", "t" * 25, "7 days or more"):
+            assert figure in shown, figure
+        assert max(map(len, shown.splitlines())) <= max(NARROWEST, int(columns))
+        assert "GPU fractions" in call("download").stderr
+
+    def test_wide_enough_for_all(self, log: Path) -> None:
+        result = call("info", log)
         assert max(map(len, result.stderr.splitlines())) <= 80
 
     def test_piped_text_has_no_blanks_at_the_ends_of_lines(self, log: Path) -> None:

@@ -199,6 +199,9 @@ def download(
         say(f"  {command}")
 
 
+NARROWEST: Final = 66
+"""Characters that tables take at least."""
+
 _OTHER_FORMATS: Final = (
     *(".arrow", ".bz2", ".db", ".feather", ".json", ".jsonl", ".npz", ".parquet", ".sqlite", ".tsv"),
     *(".xlsx", ".xz", ".yaml", ".zip", ".zst"),
@@ -232,7 +235,10 @@ def _console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr or not output().isatty() else output()
-    return Console(file=stream if stream.isatty() else cast(IO[str], _Trimmed(stream)), highlight=False)
+    console = Console(file=stream if stream.isatty() else cast(IO[str], _Trimmed(stream)), highlight=False)
+    # In less, figures would be cut; a narrower terminal goes on in its next line.
+    console.width = max(console.width, NARROWEST)
+    return console
 
 
 class _Trimmed:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -41,6 +42,20 @@ class Glyphs:
             filled = max(1, filled)
         whole, rest = divmod(filled, steps)
         return self.parts[-1] * whole + (self.parts[rest] if rest else "")
+
+
+class _Bar:
+    """A bar that gives way to the figures beside it where a terminal is narrow."""
+
+    def __init__(self, share: float, width: int, glyphs: Glyphs) -> None:
+        self._share, self._width, self._glyphs = share, width, glyphs
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(1, min(self._width, options.max_width))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = min(self._width, options.max_width)
+        yield Text(self._glyphs.bar(self._share, width).ljust(width), style="cyan", no_wrap=True)
 
 
 def show_statistics(console: Console, statistics: TraceStatistics, problems: Problems) -> None:
@@ -172,12 +187,12 @@ def _recorded_wait(wait: RecordedWaits, glyphs: Glyphs) -> str:
 def _sizes(statistics: TraceStatistics, glyphs: Glyphs) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
     for header in ("GPUs", "jobs", "", "GPU-hours", "median", "mean", "p99"):
-        table.add_column(header, justify="left" if header == "" else "right", no_wrap=True)
+        table.add_column(header, justify="left" if header == "" else "right", no_wrap=header != "")
     for size in statistics.sizes:
         table.add_row(
             size.gpus,
             _percent(size.share),
-            Text(glyphs.bar(size.share, _BAR_WIDTH // 2).ljust(_BAR_WIDTH // 2), style="cyan"),
+            _Bar(size.share, _BAR_WIDTH // 2, glyphs),
             _percent(size.gpu_hours_share, glyphs.none),
             _seconds(size.duration.median_s, glyphs),
             _seconds(size.duration.mean_s, glyphs),
@@ -188,20 +203,19 @@ def _sizes(statistics: TraceStatistics, glyphs: Glyphs) -> Table:
 
 def _bars(rows: Iterable[tuple[str, int, float]], glyphs: Glyphs) -> Table:
     table = Table.grid(padding=(0, 1))
-    table.add_column(justify="right")
-    table.add_column(justify="right", min_width=8)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True, min_width=8)
     table.add_column()
-    table.add_column(justify="right", style="dim")
+    table.add_column(justify="right", no_wrap=True, style="dim")
     for label, count, share in rows:
-        bar = Text(glyphs.bar(share, 2 * _BAR_WIDTH).ljust(2 * _BAR_WIDTH), style="cyan")
-        table.add_row(Text(label), _percent(share), bar, f"{count:,}")
+        table.add_row(Text(label), _percent(share), _Bar(share, 2 * _BAR_WIDTH, glyphs), f"{count:,}")
     return table
 
 
 def _shares(shares: Sequence[Share], glyphs: Glyphs) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
     for header in ("", "jobs", " ", "GPU-hours"):
-        table.add_column(header, justify="right" if header.strip() else "left", no_wrap=True)
+        table.add_column(header, justify="right" if header.strip() else "left", no_wrap=header != " ")
     shown = list(shares[:_MOST_SHARES])
     rest = shares[_MOST_SHARES:]
     if rest:
@@ -209,7 +223,7 @@ def _shares(shares: Sequence[Share], glyphs: Glyphs) -> Table:
         share, jobs = sum(each.share for each in rest), sum(each.jobs for each in rest)
         shown.append(Share(f"{len(rest)} more", jobs, share, sum(known) if known else None))
     for each in shown:
-        bar = Text(glyphs.bar(each.share, _BAR_WIDTH).ljust(_BAR_WIDTH), style="cyan")
+        bar = _Bar(each.share, _BAR_WIDTH, glyphs)
         name = each.name if len(each.name) <= 30 else f"{each.name[:29]}~"
         table.add_row(
             Text(name or "(none)"), _percent(each.share), bar, _percent(each.gpu_hours_share, glyphs.none)

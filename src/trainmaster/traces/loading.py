@@ -105,7 +105,9 @@ def _recognize(source: Source) -> Reader:
             return reader
     if folder:
         raise InputError(
-            "is a folder without a trace that is one", file=path, mend="give the file of the trace"
+            "is a folder in which no trace is recognized",
+            file=path,
+            mend="give the file of the trace",
         )
     if "\0" in head:
         raise InputError("is not text", file=path, mend="unpack the archive and give the trace inside")

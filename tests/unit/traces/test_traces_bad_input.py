@@ -110,7 +110,7 @@ def test_a_header_alone_is_a_trace_without_jobs(write) -> None:
 def test_a_folder(tmp_path: Path) -> None:
     assert (
         message(tmp_path)
-        == f"{tmp_path}: is a folder without a trace that is one (give the file of the trace)"
+        == f"{tmp_path}: is a folder in which no trace is recognized (give the file of the trace)"
     )
     assert message(tmp_path, format="csv") == f"{tmp_path}: is a folder (give the file of the csv trace)"
     assert "pai_job_table.csv is missing" in message(tmp_path, format="pai")
