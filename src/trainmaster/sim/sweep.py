@@ -121,7 +121,9 @@ def simulate(
     clusters, options = read_clusters(cluster, options)
     seeds = read_seeds(seed)
     names = read_specifications(policy)
-    jobs = whole(jobs, "jobs", low=1)
+    jobs = whole(jobs, "jobs")
+    if jobs < 1:
+        raise InputError(f"--jobs is {jobs}", mend="give at least 1 process")
     events = read_folder(events)
     if not (clusters and seeds and names):
         raise InputError("nothing to simulate", mend="give at least one cluster, one seed and one policy")

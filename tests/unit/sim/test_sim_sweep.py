@@ -144,7 +144,7 @@ class TestErrors:
         [
             ({"placment": "pool"}, "unknown setting 'placment' (did you mean 'placement'?)"),
             ({"options": Options(), "predictor": "oracle"}, "settings and options exclude each other"),
-            ({"jobs": 0}, "jobs is 0, not a whole number >= 1"),
+            ({"jobs": 0}, "--jobs is 0 (give at least 1 process)"),
             ({"policy": []}, "nothing to simulate (give at least one cluster, one seed and one policy)"),
             ({"seed": []}, "nothing to simulate (give at least one cluster, one seed and one policy)"),
             ({"policy": "fifo,"}, "an empty policy name in 'fifo,' (separate names by one comma)"),
