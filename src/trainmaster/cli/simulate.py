@@ -26,7 +26,7 @@ from trainmaster.cli.support import (
 from trainmaster.model.calendar import recorded_calendar
 from trainmaster.model.errors import InputError, nearest
 from trainmaster.model.text import printable
-from trainmaster.model.units import SECOND
+from trainmaster.model.units import GPU, SECOND
 
 if TYPE_CHECKING:
     from trainmaster.model.cluster import Cluster
@@ -327,6 +327,9 @@ def _remarks(result: Result) -> list[str]:
         lines.append(f"as recorded in the log: mean wait {minutes:.1f} min over {recorded['jobs']} jobs")
     for feature, count in result.trace["ignored"].items():
         lines.append(f"not modelled: {feature}, asked by {count} jobs")
+    if result.cluster.queues is not None:
+        doubts = result.cluster.queues.warnings(result.cluster.gpus * GPU)
+        lines.extend(f"cluster file: {doubt}" for doubt in doubts)
     if any(run["predictor"] == "declared" for run in result.runs):
         silent = sum(1 for job in result.submitted if job.declared is None)
         if silent:

@@ -299,3 +299,23 @@ def test_policies_that_fail_say_where_in_one_line(
         assert message in err
         assert err.count("\n") == 1
         assert not (tmp_path / "out").exists()
+
+
+def test_doubtful_queues_are_pointed_out_once(
+    capsys: pytest.CaptureFixture[str], trace: Path, tmp_path: Path
+) -> None:
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(
+        "nodes: [{gpus: 8}]\nqueues:\n  blue: {guaranteed: 8}\n  red: {guaranteed: 4, weight: 0}\n"
+    )
+    words = ("simulate", trace, "--cluster", cluster, "--policy", "fifo,sjf,srtf", "--seed", "0,1")
+    _, _, err = call(capsys, *words)
+    told = [line for line in err.splitlines() if line.startswith("cluster file: ")]
+    assert told == [
+        "cluster file: the cluster has 8 GPUs, but blue, red are guaranteed 12 together",
+        "cluster file: queue red has weight 0: beyond its 4 guaranteed GPUs "
+        "it gets only what no other queue wants",
+    ]
+    code, out, err = call(capsys, *words, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["runs"]
