@@ -251,8 +251,9 @@ def test_files_of_a_folder_come_in_the_order_of_their_numbers(tmp_path: Path) ->
 def test_features_that_exist_are_pinned() -> None:
     """A feature that comes moves cases from "not yet" to checked: take it up here."""
     assert existing() == (
-        "backfill", "cancel", "costs", "failures", "fair-share", "fractions", "gpu-types", "pods",
-        "preemption", "priorities", "quota", "reservation", "rounds", "speeds",
+        "backfill", "cancel", "costs", "drain", "earliest-start", "failures", "fair-share", "fractions",
+        "gpu-types", "labels", "min-run", "pods", "preemption", "priorities", "quota", "reservation",
+        "rounds", "speeds", "topology",
     )  # fmt: skip
 
 

@@ -182,14 +182,14 @@ def result_of(text: str, folder: Path) -> CaseResult:
 
 
 def test_not_yet_is_never_passed(tmp_path: Path) -> None:
-    late = result_of(ONE + "steps: [{at: 5, drain: node-0}]\n", tmp_path)
-    assert (late.status, late.needs, late.tried) == ("not yet", ["drain"], 0)
+    late = result_of(ONE + "steps: [{at: 5, vanish: b}]\n", tmp_path)
+    assert (late.status, late.needs, late.tried) == ("not yet", ["auditor"], 0)
     partly = result_of(ONE + "policies: fifo\nexpect: [{at: 10, pending: b, reason: {b: x}}]\n", tmp_path)
     assert (partly.status, partly.needs, partly.tried) == ("not yet", ["reasons"], 1)
     wrong = result_of(ONE + "policies: fifo\nexpect: [{at: 10, running: b, reason: {b: x}}]\n", tmp_path)
     assert wrong.status == "failed"
     good = result_of(ONE, tmp_path)
-    assert summary([late, partly, wrong, good]) == "1 of 4 passed; 1 failed; 2 not yet (drain 1, reasons 1)"
+    assert summary([late, partly, wrong, good]) == "1 of 4 passed; 1 failed; 2 not yet (auditor 1, reasons 1)"
 
 
 def test_features_that_no_policy_has_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,16 +259,16 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_the_command_prints_each_case_and_the_sum(tmp_path: Path) -> None:
     (tmp_path / "1-good.yaml").write_text("number: 1\n" + ONE)
     (tmp_path / "mine.yaml").write_text(ONE + "policies: fifo\nfinally: {start: {b: 10}}\n")
-    (tmp_path / "9-later.yaml").write_text("number: 9\n" + ONE + "steps: [{at: 5, drain: node-0}]\n")
+    (tmp_path / "9-later.yaml").write_text("number: 9\n" + ONE + "steps: [{at: 5, vanish: b}]\n")
     done = command(tmp_path, ".")
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.splitlines() == [
         "   1  pass  T",
-        "   9        T  not yet: needs drain",
+        "   9        T  not yet: needs auditor",
         "mine  FAIL  T",
         "            fifo, pack: at the end (line 7): b started at 100 s, expected 10 s",
         "",
-        "1 of 3 passed; 1 failed; 1 not yet (drain 1)",
+        "1 of 3 passed; 1 failed; 1 not yet (auditor 1)",
     ]
     assert command(tmp_path, "1-good.yaml", "9-later.yaml").returncode == 0, "not yet is no failure"
 

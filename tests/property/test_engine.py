@@ -66,6 +66,7 @@ class Case:
             f"{job.id}: {job.request.gpus}m/{job.request.pods} {job.request.gpu_types or ''} "
             f"{self.durations[job.id] // SECOND} s"
             f"{'' if job.request.preemptible else ' fixed'} {job.tenant}{job.priority} {job.declared}"
+            f" {job.min_run} {job.not_before // SECOND}"
             for job in self.jobs
         ]
         how = (self.placement, self.relax_s, self.predictor, self.seed)
@@ -115,10 +116,25 @@ def cases(draw: st.DrawFn, *, with_pool: bool = True) -> Case:
         durations[name] = draw(st.integers(1, 50)) * SECOND
         declared = draw(st.sampled_from((None, durations[name] * 2, 10 * SECOND)))
         tenant, priority = draw(st.sampled_from("abc")), draw(st.integers(0, 2))
+        min_run = draw(st.sampled_from((None, None, None, 0, 9 * SECOND)))
+        not_before = draw(st.sampled_from((0, 0, 0, 15 * SECOND)))
         jobs.append(
-            Job(name, len(jobs), 0, request, tenant=tenant, priority=priority, declared=declared, user=tenant)
+            Job(
+                name,
+                len(jobs),
+                0,
+                request,
+                tenant=tenant,
+                priority=priority,
+                declared=declared,
+                user=tenant,
+                min_run=min_run,
+                not_before=not_before,
+            )
         )
-    kinds = st.sampled_from(("submit",) * 4 + ("answer",) * 4 + ("fail", "lose", "cancel", "down", "up"))
+    kinds = st.sampled_from(
+        ("submit",) * 4 + ("answer",) * 4 + ("fail", "lose", "cancel", "down", "drain", "up")
+    )
     script = draw(st.lists(st.tuples(st.sampled_from((0, 0, 1, 3, 10)), kinds), max_size=40))
     predictor = draw(st.sampled_from(("oracle", "history", "declared", "noisy:0.5")))
     return Case(cluster, placement, relax_s, jobs, durations, script, predictor, draw(st.integers(0, 999)))
@@ -154,6 +170,8 @@ def submit(world: World, todo: list[Job]) -> None:
         job.user,
         job.priority,
         job.declared,
+        min_run=job.min_run,
+        not_before=job.not_before,
     )
     world.submit(arrived)
 
@@ -173,6 +191,8 @@ def step(world: World, kind: str, rng: random.Random, todo: list[Job], case: Cas
         world.tell(Cancelled(rng.choice(names)))
     elif kind == "down" and not case.cluster.pooled and (up := up_nodes(world)):
         world.node_down(rng.choice(up), at_once=rng.random() < 0.7)
+    elif kind == "drain" and not case.cluster.pooled and (up := up_nodes(world)):
+        world.drain(rng.choice(up))
     elif kind == "up" and world.down:
         world.node_up(min(world.down))
 

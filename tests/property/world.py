@@ -23,6 +23,7 @@ from trainmaster.model.event import (
     Finished,
     Lost,
     NodeDown,
+    NodeDrained,
     NodeUp,
     Started,
     Stopped,
@@ -37,7 +38,7 @@ from trainmaster.policies.parts.backfill import Greedy
 from trainmaster.policies.parts.greedy import GreedyWalk
 from trainmaster.policies.parts.preemption import Evict
 
-EXTERNAL = (Submitted, Finished, Failed, Lost, NodeDown, NodeUp, Cancelled)
+EXTERNAL = (Submitted, Finished, Failed, Lost, NodeDown, NodeDrained, NodeUp, Cancelled)
 """Events that nobody asked for. Between two of them, or of the instants at which a running job's
 key changes (timers of jobs), decisions must come to rest: no job is stopped twice."""
 
@@ -120,6 +121,11 @@ class World:
         self.down.add(node)
         self.tell(NodeDown(node), *(Lost(name, 0, "node failure") for name in lost if at_once))
 
+    def drain(self, node: int) -> None:
+        """A node takes no new jobs; those on it run on."""
+        self.down.add(node)
+        self.tell(NodeDrained(node))
+
     def node_up(self, node: int) -> None:
         """A node is back."""
         self.down.discard(node)
@@ -185,7 +191,9 @@ class World:
             process = self.processes[job_id]
             assert process.state == "running", f"{action} although it is {process.state}"
             assert process.job.request.preemptible, f"{action} although it is not preemptible"
-            assert self.now - process.since >= self.policy.min_run, f"{action} within its minimum run time"
+            assert self.now - process.since >= self._min_run(process.job), (
+                f"{action} within its minimum run time"
+            )
             # A greedy walk doesn't weigh jobs that are still stopping; they can displace others afterwards.
             again = job_id in self._stopped_at_rest and not isinstance(self.policy.walk, GreedyWalk)
             assert not again, f"{action} again, although nothing happened"
@@ -274,6 +282,9 @@ class World:
             if isinstance(walk, Evict) and (ordering.stable or job.job.id in new):
                 self._check_no_node_could_be_freed(members.request, ordering.challenge(job, self.now))
 
+    def _min_run(self, job: Job) -> int:
+        return self.policy.min_run if job.min_run is None else job.min_run
+
     def _check_no_node_could_be_freed(self, request: Request, challenge: int) -> None:
         capacity, ordering = self.engine.state.capacity, self.policy.ordering
         need = -(-request.pod // GPU)
@@ -284,7 +295,7 @@ class World:
                 process = self.processes.get(job.job.id)
                 if process is None or process.state != "running" or not job.job.request.preemptible:
                     continue
-                past_minimum = self.now - process.since >= self.policy.min_run
+                past_minimum = self.now - process.since >= self._min_run(job.job)
                 key = job.running_key if ordering.stable else ordering.running_key(job, self.now)
                 if past_minimum and key > challenge:
                     free += sum(

@@ -25,9 +25,11 @@ class NodeCapacity:
 
     __slots__ = (
         "_cluster",
+        "_domains",
         "_eligible",
         "_held",
         "_shared",
+        "_typed",
         "_types",
         "_up",
         "free",
@@ -55,7 +57,9 @@ class NodeCapacity:
             # Logs and cluster files spell types differently: a100, A100.
             name = node.gpu_type.casefold()
             self._types[name] = self._types.get(name, 0) | 1 << index
-        self._eligible: dict[tuple[str, ...], int] = {}
+        self._typed = self._types.keys() != {""}
+        self._eligible: dict[tuple[object, object], int] = {}
+        self._domains: dict[str, tuple[int, ...]] = {}
         # Devices shared by fractions: (free milli, node, device), and the same by place.
         self._shared: list[tuple[int, int, int]] = []
         # Devices and milli-GPUs of stopping jobs, by node.
@@ -64,7 +68,8 @@ class NodeCapacity:
     def copy(self) -> NodeCapacity:
         """A scratch copy of the planning capacity."""
         twin = object.__new__(NodeCapacity)
-        twin._cluster, twin._types, twin._eligible = self._cluster, self._types, self._eligible
+        twin._cluster, twin._types, twin._typed = self._cluster, self._types, self._typed
+        twin._eligible, twin._domains = self._eligible, self._domains
         twin.size, twin.largest_node = self.size, self.largest_node
         twin.free, twin.with_free = self.free.copy(), self.with_free.copy()
         twin.whole, twin._up, twin.free_milli = self.whole, self._up, self.free_milli
@@ -77,17 +82,40 @@ class NodeCapacity:
         return self.free[node].bit_count()
 
     def eligible(self, request: Request) -> int:
-        """Mask of the healthy nodes of a type that the request accepts; all of them where
-        the cluster doesn't tell types apart."""
-        if not request.gpu_types or self._types.keys() == {""}:
+        """Mask of the healthy nodes with the labels that the request names and of a type that it
+        accepts; of any where the cluster doesn't tell types apart."""
+        types = request.gpu_types if self._typed else ()
+        if not types and not request.labels:
             return self._up
-        mask = self._eligible.get(request.gpu_types)
+        key = (types, request.labels)
+        mask = self._eligible.get(key)
         if mask is None:
-            mask = 0
-            for gpu_type in request.gpu_types:
-                mask |= self._types.get(gpu_type.casefold(), 0)
-            self._eligible[request.gpu_types] = mask
+            mask = self._eligible[key] = self._with_labels(request.labels) & self._of_types(types)
         return mask & self._up
+
+    def _of_types(self, types: tuple[str, ...]) -> int:
+        mask = 0 if types else -1
+        for gpu_type in types:
+            mask |= self._types.get(gpu_type.casefold(), 0)
+        return mask
+
+    def _with_labels(self, labels: tuple[tuple[str, str], ...]) -> int:
+        return sum(
+            1 << node for node, found in enumerate(self._cluster.nodes) if {*labels} <= {*found.labels}
+        )
+
+    def domains(self, level: str) -> tuple[int, ...]:
+        """Masks of the places of a level of the topology, in order of their first nodes."""
+        masks = self._domains.get(level)
+        if masks is None:
+            cluster = self._cluster
+            depth = cluster.levels.index(level) + 1 if level in cluster.levels else 0
+            places: dict[tuple[str, ...], int] = {}
+            for index, node in enumerate(cluster.nodes if depth else ()):
+                place = node.topology[:depth]
+                places[place] = places.get(place, 0) | 1 << index
+            masks = self._domains[level] = tuple(places.values())
+        return masks
 
     def shared_device(self, milli: int, nodes: int) -> tuple[int, int] | None:
         """The fullest shared device on `nodes` with `milli` left; see the port."""
@@ -300,6 +328,10 @@ class PoolCapacity:
     def eligible(self, request: Request) -> int:
         """The only node: a pool does not tell types apart."""
         return 1
+
+    def domains(self, level: str) -> tuple[int, ...]:
+        """A pool is one place."""
+        return (1,)
 
     def shared_device(self, milli: int, nodes: int) -> tuple[int, int] | None:
         """As if the free part of a GPU were on one device of the only node."""

@@ -29,6 +29,7 @@ from trainmaster.model.event import (
     Finished,
     Lost,
     NodeDown,
+    NodeDrained,
     NodeUp,
     Started,
     Stopped,
@@ -85,6 +86,8 @@ class Engine:
             CheckpointWritten: self._checkpointed,
             Cancelled: self._cancelled,
             NodeDown: self._node_down,
+            # Its jobs run on; what tells the two apart is whether they are reported lost.
+            NodeDrained: self._node_down,
             NodeUp: self._node_up,
             Timer: self._timer,
         }
@@ -132,7 +135,11 @@ class Engine:
         self.state.jobs[job.id] = state
         if self._estimates:
             state.estimate = self.predictor.predict(job, 0, self.now)
-        self._wait(state)
+        if job.not_before > self.now:
+            self.state.held[job.id] = state
+            self._actions.append(Wake(job.not_before, job.id, state.version))
+        else:
+            self._wait(state)
 
     def _started(self, event: Started) -> None:
         job = self.state.jobs.get(event.job_id)
@@ -184,7 +191,7 @@ class Engine:
             if job.phase is NOMINATED:
                 self.state.vacate(job, self.now)
                 del self._nominated[event.job_id]
-            else:
+            elif self.state.held.pop(event.job_id, None) is None:
                 self.state.withdraw(job)
             job.phase = Phase.CANCELLED
             del self.state.jobs[event.job_id]
@@ -196,7 +203,7 @@ class Engine:
         job.cancelled = True
         self._actions.append(Kill(event.job_id))
 
-    def _node_down(self, event: NodeDown) -> None:
+    def _node_down(self, event: NodeDown | NodeDrained) -> None:
         self.state.capacity.set_up(event.node, False)
         self.state.touched.add(event.node)
         for name, job in list(self.state.by_node[event.node].items()):
@@ -221,7 +228,10 @@ class Engine:
         if job is None or job.version != event.version:
             return
         if job.phase is PENDING:
-            self.state.requeue(job, relaxed=True)
+            if self.state.held.pop(event.job_id, None) is not None:
+                self._wait(job)
+            else:
+                self.state.requeue(job, relaxed=True)
             self._ask = True
         elif job.phase is RUNNING:
             if self._estimates and not self.predictor.exact and job.remaining(self.now) == 0:

@@ -35,7 +35,8 @@ def _claimants(state: State) -> list[JobState]:
 def _check_phases(state: State, nominated: Mapping[str, JobState], now: int) -> None:
     queued = {id(job) for members in state.classes.values() for job in members.ordered()}
     for name, job in state.jobs.items():
-        _same(f"job {name} is queued", id(job) in queued, job.phase is Phase.PENDING)
+        waits = job.phase is Phase.PENDING and name not in state.held
+        _same(f"job {name} is queued", id(job) in queued, waits)
         _same(f"job {name} holds GPUs", job.allocation is not None, job.phase in HOLDING)
         _same(f"job {name} is in the running set", name in state.running, job.phase is Phase.RUNNING)
         _same(f"job {name} is nominated", name in nominated, job.phase is Phase.NOMINATED)
@@ -62,7 +63,7 @@ def _check_accounts(state: State) -> None:
     for tenant, account in state.accounts.items():
         own = [job for job in state.jobs.values() if job.job.tenant == tenant]
         holding = [job for job in own if job.phase in HOLDING and job.phase is not Phase.STOPPING]
-        asked = sum(job.gpus for job in own if job.phase is Phase.PENDING)
+        asked = sum(job.gpus for job in own if job.phase is Phase.PENDING and job.job.id not in state.held)
         _same(f"GPUs that tenant {tenant!r} waits for", account.waiting, asked)
         _same(f"jobs of tenant {tenant!r}", set(account.jobs.values()), set(holding))
         _same(f"GPUs of tenant {tenant!r} in its account", account.held, allocated.get(tenant, 0))

@@ -7,7 +7,6 @@ so that a decision can be taken back.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from math import ceil
@@ -203,6 +202,8 @@ class State:
         self.capacity: Capacity = capacity_of(cluster)
         self.jobs: dict[str, JobState] = {}
         self.classes: dict[tuple[Request, str, bool, int], PendingJobs] = {}
+        # Pending jobs that must not start yet, by id.
+        self.held: dict[str, JobState] = {}
         self.queued: dict[PendingJobs, None] = {}
         self.fresh: dict[PendingJobs, None] = {}
         self.running: dict[str, JobState] = {}
@@ -214,8 +215,8 @@ class State:
         self.touched: set[int] = set()
         self.improved: set[int] = set()
         self.vacated = False
-        # (end of protection, version, job): with one length for all, in order of their ends.
-        self.protected: deque[tuple[int, int, JobState]] = deque()
+        # (end of protection, version, job), as a heap.
+        self.protected: list[tuple[int, int, JobState]] = []
         self.order: RunningOrder | None = (
             RunningOrder() if ordering.preemptive and ordering.stable and cluster.pooled else None
         )
@@ -286,7 +287,7 @@ class State:
         assert job.allocation is not None
         job.phase = STARTING
         job.started_at = now
-        job.protected_until = now + min_run
+        job.protected_until = now + (min_run if job.job.min_run is None else job.job.min_run)
         job.attempts += 1
         job.version += 1
         self.capacity.begin(job.allocation)
@@ -296,27 +297,32 @@ class State:
         job.phase = RUNNING
         job.running_since = now
         job.speed = speed
+        min_run = min_run if job.job.min_run is None else job.job.min_run
         job.protected_until = now + min_run
         self.running[job.job.id] = job
         self.rekey(job, now)
         if min_run and self._ordering.preemptive and job.job.request.preemptible:
-            self.protected.append((job.protected_until, job.version, job))
+            heappush(self.protected, (job.protected_until, job.version, job))
 
     def expire(self, now: int) -> None:
         """Jobs whose protection is over may be stopped: their nodes have improved."""
         protected = self.protected
         while protected and protected[0][0] <= now:
-            _, version, job = protected.popleft()
+            _, version, job = heappop(protected)
             if job.phase is RUNNING and job.version == version:
                 assert job.allocation is not None
                 self.improve(job.allocation)
 
     def next_release(self, challenge: int) -> int | None:
         """When the next job with a running key above `challenge` loses its protection, ns."""
-        for until, version, job in self.protected:
-            if job.phase is RUNNING and job.version == version and job.running_key > challenge:
-                return until
-        return None
+        return min(
+            (
+                until
+                for until, version, job in self.protected
+                if job.phase is RUNNING and job.version == version and job.running_key > challenge
+            ),
+            default=None,
+        )
 
     def rekey(self, job: JobState, now: int) -> None:
         """Work out the running key anew."""

@@ -58,6 +58,14 @@ class NodeDown(Event):
 
 
 @record
+class NodeDrained(Event):
+    """A node takes no new jobs; those on it run on. It is back with `NodeUp`."""
+
+    rank: ClassVar[int] = 3
+    node: int
+
+
+@record
 class Lost(Event):
     """A job died through no fault of its own; `kept` ns of its progress are saved."""
 

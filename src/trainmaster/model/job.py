@@ -24,6 +24,9 @@ class Request:
         preemptible: whether the scheduler may stop the job and resume it later.
         pods: number of equal pods that the gang consists of; a pod never spans nodes.
             None = the placement decides how to split the gang.
+        labels: (key, value) pairs, sorted, that its nodes must have.
+        within: level of the topology one of whose places the gang must not leave; "" = any nodes.
+        near: the same, if it can be had; else any nodes.
 
     >>> Request(gpus=8000, pods=2).pod
     4000
@@ -36,6 +39,9 @@ class Request:
     max_gpus: int | None = None
     preemptible: bool = True
     pods: int | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+    within: str = ""
+    near: str = ""
 
     @property
     def pod(self) -> int:
@@ -82,6 +88,8 @@ class Job:
         workload: model, batch and iterations, when known.
         deadlines: in growing order of time, with falling values; empty = best effort.
         depends_on: ids of jobs that must finish first.
+        min_run: time for which it may not be stopped after a start, ns; None = as the policy says.
+        not_before: instant before which it must not start, ns.
         job_class: the source's own label ("strict", "best-effort", …).
     """
 
@@ -97,3 +105,5 @@ class Job:
     deadlines: tuple[Deadline, ...] = ()
     depends_on: tuple[str, ...] = ()
     job_class: str = ""
+    min_run: int | None = None
+    not_before: int = 0

@@ -203,6 +203,10 @@ class CapacityView(Protocol):
         """Mask of the healthy nodes of a type that the request accepts."""
         ...
 
+    def domains(self, level: str) -> Sequence[int]:
+        """Masks of the places of a level of the topology; none if the cluster lacks the level."""
+        ...
+
     def shared_device(self, milli: int, nodes: int) -> tuple[int, int] | None:
         """(node, device) of the fullest device already shared by fractions that still
         has `milli` free on one of `nodes`, or None."""

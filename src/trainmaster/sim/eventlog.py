@@ -15,7 +15,17 @@ from typing import Any
 from trainmaster.model.action import Action, Start, Wake
 from trainmaster.model.allocation import bits
 from trainmaster.model.cluster import Cluster
-from trainmaster.model.event import CheckpointWritten, Event, Failed, Lost, NodeDown, NodeUp, Submitted, Timer
+from trainmaster.model.event import (
+    CheckpointWritten,
+    Event,
+    Failed,
+    Lost,
+    NodeDown,
+    NodeDrained,
+    NodeUp,
+    Submitted,
+    Timer,
+)
 from trainmaster.model.units import to_gpus
 
 
@@ -49,7 +59,7 @@ class EventLog:
         if isinstance(event, Submitted):
             job = event.job
             return {"job": job.id, "gpus": to_gpus(job.request.gpus), "tenant": job.tenant}
-        if isinstance(event, NodeDown | NodeUp):
+        if isinstance(event, NodeDown | NodeDrained | NodeUp):
             return {"node": self._names[event.node]}
         entry: dict[str, Any] = {"job": getattr(event, "job_id", None)}
         if isinstance(event, CheckpointWritten):

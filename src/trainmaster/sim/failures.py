@@ -1,6 +1,7 @@
 """Node failures from an event file: CSV with the columns time_s, node, event.
 
-`node` is a node's name or its index; `event` is down or up; every node is up at first::
+`node` is a node's name or its index; `event` is down (its jobs are lost), drain (it takes no new
+jobs) or up; every node is up at first::
 
     time_s,node,event
     3600,node-3,down
@@ -13,14 +14,23 @@ from pathlib import Path
 
 from trainmaster.model.cluster import Cluster
 from trainmaster.model.errors import InputError, nearest
-from trainmaster.model.event import NodeDown, NodeUp
+from trainmaster.model.event import NodeDown, NodeDrained, NodeUp
 from trainmaster.model.units import to_seconds
 from trainmaster.traces.schema import LIMIT_S, delimiter_hint, parse_time
 from trainmaster.traces.source import Source
 
 COLUMNS = ("time_s", "node", "event")
 
-NodeEvent = NodeDown | NodeUp
+NodeEvent = NodeDown | NodeDrained | NodeUp
+
+KINDS: dict[str, type[NodeEvent]] = {"down": NodeDown, "drain": NodeDrained, "up": NodeUp}
+
+TURNS: dict[type[NodeEvent], tuple[str, tuple[str, ...], str]] = {
+    NodeDown: ("goes down", ("up", "drained"), "down"),
+    NodeDrained: ("is drained", ("up",), "drained"),
+    NodeUp: ("comes up", ("down", "drained"), "up"),
+}
+"""What happens, in which states it can, and the state that it leads to."""
 
 
 def read_failures(path: str | Path, cluster: Cluster) -> list[tuple[int, NodeEvent]]:
@@ -64,25 +74,22 @@ def _event(
     if node is None:
         hint = nearest(name, list(cluster.names)[:1000])
         raise InputError(f"unknown node {name!r}", file=path, row=number, column="node", mend=hint)
-    if kind not in ("down", "up"):
-        raise InputError(f"unknown event {kind!r}", file=path, row=number, column="event", mend="down or up")
-    return instant, NodeDown(node) if kind == "down" else NodeUp(node)
+    made = KINDS.get(kind)
+    if made is None:
+        mend = "down, drain or up"
+        raise InputError(f"unknown event {kind!r}", file=path, row=number, column="event", mend=mend)
+    return instant, made(node)
 
 
 def _check_turns(rows: list[tuple[int, int, NodeEvent]], path: str | Path, cluster: Cluster) -> None:
-    """Refuse a node that goes down while it is down, or comes up while it is up."""
-    down: dict[int, int] = {}
+    """Refuse what contradicts the state that a node is in; a drained one may fail."""
+    since: dict[int, tuple[str, int]] = {}
     for number, at, event in sorted(rows, key=lambda row: (row[1], row[2].rank, row[0])):
-        name = cluster.nodes[event.node].name
-        if isinstance(event, NodeDown):
-            if event.node in down:
-                message = (
-                    f"{name} goes down at {to_seconds(at):g} s, but is down since row {down[event.node]}"
-                )
-                raise InputError(
-                    message, file=path, row=number, column="event", mend="let it come up between"
-                )
-            down[event.node] = number
-        elif down.pop(event.node, None) is None:
-            message = f"{name} comes up at {to_seconds(at):g} s, but is not down"
-            raise InputError(message, file=path, row=number, column="event", mend="let it go down before")
+        state, row = since.get(event.node, ("up", 0))
+        what, possible, becomes = TURNS[type(event)]
+        if state not in possible:
+            before = f"but is {state} since row {row}" if row else f"but is not {' or '.join(possible)}"
+            message = f"{cluster.nodes[event.node].name} {what} at {to_seconds(at):g} s, {before}"
+            mend = "let it come up between" if becomes != "up" else "let it go down before"
+            raise InputError(message, file=path, row=number, column="event", mend=mend)
+        since[event.node] = (becomes, number)

@@ -11,7 +11,8 @@ import gc
 import resource
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,10 +23,11 @@ from trainmaster.model.action import Action
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.cluster import Cluster
 from trainmaster.model.errors import PolicyError
-from trainmaster.model.event import Event, Finished, NodeDown, NodeUp, Stopped, Submitted, Timer
+from trainmaster.model.event import Event, Finished, NodeDown, NodeDrained, NodeUp, Stopped, Submitted, Timer
 from trainmaster.model.job import Job
 from trainmaster.policies.base import Policy
-from trainmaster.policies.registry import Specification
+from trainmaster.policies.knobs import Value
+from trainmaster.policies.registry import Specification, create, title_of
 from trainmaster.predict.choose import make_predictor
 from trainmaster.sim.clock import Clock
 from trainmaster.sim.options import Options
@@ -36,6 +38,29 @@ MAX_BATCHES_AT_ONCE = 10_000
 
 Watcher = Callable[[int, Sequence[Event], Sequence[Action]], None]
 """Is shown every instant: (now, events, actions)."""
+
+
+def policy_of(name: Specification, options: Options) -> Policy:
+    """A fresh policy, with defaults that suit the options."""
+    free = options.placement == "pool" and options.costs.free
+    defaults: dict[str, Value] = {"min_run_s": 0.0} if free else {}
+    overrides = {policy: dict(knobs) for policy, knobs in options.knobs.items() if policy != "*"}
+    base = title_of(name)
+    policy = create(
+        name,
+        overrides={base: overrides.get(base, {})},
+        placement=options.placement,
+        relax_s=options.relax_s,
+        defaults=defaults,
+    )
+    common = options.knobs.get("*")
+    if not common:
+        return policy
+    known = {knob.name for knob in policy.all_knobs()}
+    own = {**{knob: value for knob, value in common.items() if knob in known}, **overrides.get(base, {})}
+    return create(
+        name, overrides={base: own}, placement=options.placement, relax_s=options.relax_s, defaults=defaults
+    )
 
 
 @dataclass
@@ -54,13 +79,57 @@ class Setup:
     """
 
     jobs: list[Job]
-    durations: Sequence[int]
+    durations: Sequence[int] | Mapping[int, int]
     cluster: Cluster
     policy: Specification
     options: Options
     seed: int = 0
     speed: Callable[[Job, Allocation], float] | None = None
-    failures: list[tuple[int, NodeDown | NodeUp]] = field(default_factory=list)
+    failures: Sequence[tuple[int, NodeDown | NodeDrained | NodeUp]] = field(default_factory=list)
+
+
+class Simulation:
+    """An engine, and the clock and the executor that it is simulated with.
+
+    Args:
+        setup: what to simulate.
+        policy: a fresh policy.
+        arrivals: jobs that are still to be submitted, in order.
+    """
+
+    def __init__(self, setup: Setup, policy: Policy, arrivals: list[Job]) -> None:
+        options, durations = setup.options, setup.durations
+
+        def duration(job: Job) -> int:
+            return durations[job.sequence]
+
+        self.setup = setup
+        self.cluster = setup.cluster.as_pool() if options.placement == "pool" else setup.cluster
+        speeds = {} if setup.speed is None else {"speed": setup.speed}
+        predictor = make_predictor(options.predictor, duration, seed=setup.seed, **speeds)
+        self.engine = Engine(
+            self.cluster,
+            policy,
+            predictor,
+            weights=options.weights,
+            seed=setup.seed,
+            validate=options.validate,
+        )
+        self.clock = Clock(arrivals)
+        self.executor = VirtualCluster(self.clock, duration, options.costs, setup.speed)
+
+    def step(self, now: int) -> tuple[list[Event], list[Action]]:
+        """Let happen what is due at `now`, the clock's next instant: the events, and the actions
+        that they led to. What comes of these at once is a step of its own."""
+        batch = next_batch(self.clock, self.executor, now)
+        actions = self.engine.handle(now, batch)
+        if actions:
+            self.executor.carry_out(now, actions)
+        return batch, actions
+
+
+Keeper = Callable[[int, Simulation, Ledger], None]
+"""Is shown the simulation at an instant of its choice."""
 
 
 @dataclass
@@ -77,6 +146,8 @@ def run(
     *,
     watch: Watcher | None = None,
     progress: Callable[[int], None] | None = None,
+    snapshots: Iterable[int] = (),
+    keep: Keeper = lambda at, simulation, ledger: None,
 ) -> Outcome:
     """Simulate until every job has ended.
 
@@ -85,32 +156,24 @@ def run(
         policy: a fresh policy (it may learn).
         watch: is shown every instant.
         progress: is told now and then how many jobs have ended.
+        snapshots: instants, ns; at each, all that happens at it included, `keep` is called.
+        keep: gets (instant, simulation, ledger), to look at and leave as they are.
 
     Raises:
         PolicyError: the policy planned something impossible, or goes round in circles.
     """
-    options = setup.options
-    cluster = setup.cluster.as_pool() if options.placement == "pool" else setup.cluster
-    durations = setup.durations
-
-    def duration(job: Job) -> int:
-        return durations[job.sequence]
-
-    speeds = {} if setup.speed is None else {"speed": setup.speed}
-    predictor = make_predictor(options.predictor, duration, seed=setup.seed, **speeds)
-    engine = Engine(
-        cluster, policy, predictor, weights=options.weights, seed=setup.seed, validate=options.validate
-    )
-    clock = Clock(setup.jobs)
+    simulation = Simulation(setup, policy, setup.jobs)
     for at, event in setup.failures:
-        clock.announce(at, event)
-    executor = VirtualCluster(clock, duration, options.costs, setup.speed)
+        simulation.clock.announce(at, event)
     ledger = Ledger(setup.speed)
+    snapshots = deque(sorted(set(snapshots)))
     begun_cpu, begun_wall = time.process_time(), time.perf_counter()
     with rare_collections():
-        times, events = _loop(engine, clock, executor, ledger, len(setup.jobs), watch, progress)
+        times, events = _loop(simulation, ledger, watch, progress, snapshots, keep)
+    for at in snapshots:
+        keep(at, simulation, ledger)
     figures = {
-        "decisions": engine.decisions,
+        "decisions": simulation.engine.decisions,
         **_decision_times(times),
         "fallbacks": 0,
         "events": events,
@@ -122,20 +185,23 @@ def run(
 
 
 def _loop(
-    engine: Engine,
-    clock: Clock,
-    executor: VirtualCluster,
+    simulation: Simulation,
     ledger: Ledger,
-    jobs: int,
     watch: Watcher | None,
     progress: Callable[[int], None] | None,
+    snapshots: deque[int],
+    keep: Keeper,
 ) -> tuple[array[int], int]:
     """Returns the time of each decision, ns, and the number of events."""
+    engine, clock, executor = simulation.engine, simulation.clock, simulation.executor
+    jobs = len(simulation.setup.jobs)
     times = array("q")
     perf_counter = time.perf_counter_ns
     events = batches = decisions = 0
     last = -1
     while ledger.ended < jobs and (now := clock.next_instant()) is not None:
+        while snapshots and snapshots[0] < now:
+            keep(snapshots.popleft(), simulation, ledger)
         batch = next_batch(clock, executor, now)
         events += len(batch)
         begun = perf_counter()

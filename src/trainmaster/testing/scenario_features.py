@@ -32,24 +32,32 @@ BY_POLICY: Final = {
 """Features that a policy has or lacks: what its parts show, and what its class declares as
 `features = ("quota", …)`. One that no policy has is still to come."""
 
-BY_ENGINE: Final = ("cancel", "costs", "failures", "fractions", "gpu-types", "pods", "speeds")
+BY_ENGINE: Final = (
+    "cancel",
+    "costs",
+    "drain",
+    "earliest-start",
+    "failures",
+    "fractions",
+    "gpu-types",
+    "labels",
+    "min-run",
+    "pods",
+    "speeds",
+    "topology",
+)
 """Features of the engine and the virtual cluster that are there. A test pins them."""
 
 PLANNED: Final = {
     "auditor": "a watch over GPUs that are reserved and not used",
     "deadlines": "jobs that must end by an instant",
     "dependencies": "jobs that wait for others to end",
-    "drain": "nodes that take no new jobs",
-    "earliest-start": "jobs that must not start before an instant",
     "elastic": "gangs that shrink and grow",
     "grace": "time that a job is given to stop",
-    "labels": "nodes told apart by labels",
-    "min-run": "a minimum run time of each job",
     "reasons": "why a job waits",
     "rejoin": "gangs that keep their healthy nodes",
     "retries": "jobs that fail and are tried again",
     "snapshot": "the state saved and restored",
-    "topology": "gangs kept within a part of the cluster",
 }
 """Features of the engine that cases name and that are still to come."""
 

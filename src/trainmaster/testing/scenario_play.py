@@ -9,7 +9,7 @@ from trainmaster.core.engine import Engine
 from trainmaster.model.action import Action, Stop
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.errors import TrainmasterError
-from trainmaster.model.event import Cancelled, Event, Finished, NodeDown, NodeUp
+from trainmaster.model.event import Cancelled, Event, Finished, NodeDown, NodeDrained, NodeUp
 from trainmaster.model.job import Job, Request
 from trainmaster.model.units import to_seconds
 from trainmaster.policies.base import Policy
@@ -35,8 +35,14 @@ class StepError(TrainmasterError):
 
 def request_of(job: CaseJob) -> Request:
     """What a case says of a gang, as the engine is told it. The one place that knows."""
-    pods = None if job.pods is None else job.pods[0]
-    return Request(job.milli, job.type, preemptible=job.preemptible, pods=pods)
+    return Request(
+        job.milli,
+        job.type,
+        preemptible=job.preemptible,
+        pods=None if job.pods is None else job.pods[0],
+        labels=tuple(sorted(job.extra.get("labels", {}).items())),
+        within=job.extra.get("within", ""),
+    )
 
 
 class CaseCluster(VirtualCluster):
@@ -176,11 +182,24 @@ class Play:
             return [Cancelled(name) for name in step.names]
         if step.verb == "fail":
             return [NodeDown(nodes[name]) for name in step.names]
+        if step.verb == "drain":
+            return [NodeDrained(nodes[name]) for name in step.names]
         assert step.verb == "return", f"{step.verb} needs a feature that isn't there"
         return [NodeUp(nodes[name]) for name in step.names]
 
     def _job(self, row: int, job: CaseJob) -> Job:
-        return Job(job.name, row, job.at, request_of(job), job.queue, job.user, job.priority, job.limit)
+        return Job(
+            job.name,
+            row,
+            job.at,
+            request_of(job),
+            job.queue,
+            job.user,
+            job.priority,
+            job.limit,
+            min_run=job.extra.get("min_run"),
+            not_before=job.extra.get("not_before", 0),
+        )
 
     def _engine(self) -> Engine:
         scene = self.scene

@@ -91,12 +91,12 @@ class TestFailures:
                 "time_s,node,event\n1,²,up\n",
                 "FILE, row 2, column node: unknown node '²' (known: node-0, node-1)",
             ),
-            ("time_s,node,event\n1,0,away\n", "FILE, row 2, column event: unknown event 'away' (down or up)"),
+            ("time_s,node,event\n1,0,away\n", "FILE, row 2, column event: unknown event 'away' (down, drain or up)"),
             ("time_s,node,event\n1,0\n", "FILE, row 2: 2 fields, the header has 3"),
-            ("time_s,node,event\n1,0,\n", "FILE, row 2, column event: unknown event '' (down or up)"),
+            ("time_s,node,event\n1,0,\n", "FILE, row 2, column event: unknown event '' (down, drain or up)"),
             (
                 "time_s,node,event\n\n\n1,0,x\n",
-                "FILE, row 4, column event: unknown event 'x' (down or up)",
+                "FILE, row 4, column event: unknown event 'x' (down, drain or up)",
             ),
             (
                 "time_s;node;event\n1;0;down\n",
@@ -128,11 +128,18 @@ class TestFailures:
             ),
             (
                 "time_s,node,event\n1,0,up\n",
-                "FILE, row 2, column event: node-0 comes up at 1 s, but is not down (let it go down before)",
+                "FILE, row 2, column event: node-0 comes up at 1 s, but is not down or drained "
+                "(let it go down before)",
             ),
             (
                 "time_s,node,event\n1,0,down\n2,0,up\n3,0,up\n",
-                "FILE, row 4, column event: node-0 comes up at 3 s, but is not down (let it go down before)",
+                "FILE, row 4, column event: node-0 comes up at 3 s, but is up since row 3 "
+                "(let it go down before)",
+            ),
+            (
+                "time_s,node,event\n1,0,drain\n2,0,drain\n",
+                "FILE, row 3, column event: node-0 is drained at 2 s, but is drained since row 2 "
+                "(let it come up between)",
             ),
         ],
     )

@@ -67,6 +67,32 @@ class Pack:
         if request.gpus > capacity.free_milli:
             return None
         nodes &= capacity.eligible(request)
+        if request.within:
+            return self._within(capacity, request, relaxed, nodes, request.within)
+        if request.near:
+            found = self._within(capacity, request, relaxed, nodes, request.near)
+            if found is not None:
+                return found
+        return self._find(capacity, request, relaxed, nodes)
+
+    def _within(
+        self, capacity: CapacityView, request: Request, relaxed: bool, nodes: int, level: str
+    ) -> Allocation | None:
+        """In one place of the level, the fullest that has room."""
+        places: list[tuple[int, int, int]] = []
+        for mask in capacity.domains(level):
+            free = sum(
+                count * (capacity.with_free[count] & mask & nodes).bit_count()
+                for count in range(1, capacity.largest_node + 1)
+            )
+            places.append((free, len(places), mask))
+        for _, _, mask in sorted(places):
+            found = self._find(capacity, request, relaxed, nodes & mask)
+            if found is not None:
+                return found
+        return None
+
+    def _find(self, capacity: CapacityView, request: Request, relaxed: bool, nodes: int) -> Allocation | None:
         if request.pods is not None:
             return self._pods(capacity, request.pods, request.pod, nodes)
         whole, fraction = divmod(request.gpus, GPU)

@@ -170,8 +170,26 @@ class Evict:
         request, capacity = members.request, view.capacity
         challenge = ordering.challenge(job, view.now)
         eligible = capacity.eligible(request)
-        if not eligible:
+        places = (
+            [eligible & place for place in capacity.domains(request.within)] if request.within else [eligible]
+        )
+        for nodes in places:
+            victims = self._victims(view, placement, request, challenge, nodes) if nodes else []
+            if victims:
+                break
+        else:
             return None, []
+        for victim in victims:
+            view.preempt(victim)
+        allocation = placement.find(capacity, request)
+        assert allocation is not None, "the victims don't make room"
+        return allocation, victims
+
+    def _victims(
+        self, view: ClusterView, placement: Placement, request: Request, challenge: int, eligible: int
+    ) -> list[JobView]:
+        """The jobs that must go so that there is room on the eligible nodes; none = there is no such way."""
+        capacity = view.capacity
         need, fraction = divmod(request.gpus, GPU)
         if fraction and not (need and capacity.shared_device(fraction, eligible)):
             need += 1
@@ -184,15 +202,9 @@ class Evict:
         if not needs and placement.name == "spread" and request.pods is None:
             needs = self._anywhere(view, need, challenge, eligible)
         victims = self._enough(view, needs, challenge)
-        if len(victims) != 1 or len(needs) != 1:
-            victims = _needed(capacity, placement, request, victims)
-        if not victims:
-            return None, []
-        for victim in victims:
-            view.preempt(victim)
-        allocation = placement.find(capacity, request)
-        assert allocation is not None, "the victims don't make room"
-        return allocation, victims
+        if len(victims) == 1 == len(needs):
+            return victims
+        return _needed(capacity, placement, request, victims)
 
     def _several(self, view: ClusterView, need: int, challenge: int, eligible: int) -> dict[int, int]:
         """Whole nodes, the largest first, and a remainder: GPUs needed by node, or nothing."""

@@ -41,6 +41,27 @@ def make_room(
         without all of them there is no room.
     """
     nodes &= capacity.eligible(request)
+    if not request.within:
+        return _make_room(capacity, placement, request, candidates, at_least, nodes)
+    plans = (
+        _make_room(capacity, placement, request, candidates, at_least, nodes & place)
+        for place in capacity.domains(request.within)
+    )
+    return min((plan for plan in plans if plan is not None), key=_gpus, default=None)
+
+
+def _gpus(jobs: Sequence[JobView]) -> int:
+    return sum(job.gpus for job in jobs)
+
+
+def _make_room(
+    capacity: CapacityView,
+    placement: Placement,
+    request: Request,
+    candidates: Sequence[JobView],
+    at_least: int,
+    nodes: int,
+) -> list[JobView] | None:
     chosen = _chosen(capacity, request, candidates, nodes)
     if chosen is None:
         return None
@@ -49,7 +70,7 @@ def make_room(
         trial.give(allocation_of(job))
     if placement.find(trial, request, nodes=nodes) is None:
         return None
-    given = sum(job.gpus for job in chosen)
+    given = _gpus(chosen)
     for job in candidates:
         if given >= at_least:
             break
@@ -146,7 +167,7 @@ def needed(
     Args:
         trial: what is free without all of them; those who are spared are taken back in it.
     """
-    spare = sum(victim.gpus for victim in victims) - at_least
+    spare = _gpus(victims) - at_least
     kept = []
     for victim in reversed(victims):
         allocation = allocation_of(victim)

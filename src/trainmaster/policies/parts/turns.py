@@ -10,10 +10,12 @@ who would still be running by then.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
+from typing import Any
 
-from trainmaster.model.allocation import Allocation
+from trainmaster.model.allocation import Allocation, bits
 from trainmaster.model.ports import ANYBODY, ClusterView, JobView, Ordering, PendingClass, Phase
 from trainmaster.policies.parts.admission import Quotas, Turn, weakest_last
 from trainmaster.policies.parts.backfill import reservation
@@ -69,7 +71,22 @@ class Turns:
             return
         self._promise(view, placement)
         waiting = self._take(view, placement, turns)
+        self._keep(view, placement)
         view.wake_on_release(ANYBODY if waiting and self._preempt else None)
+
+    def memory(self) -> dict[str, Any]:
+        """The promises: when they are due and where was settled when they were made."""
+        promises = [
+            [list(kind), promise.job.job.id, promise.at, bits(promise.nodes)]
+            for kind, promise in self.promises.items()
+            if promise.job.phase is Phase.PENDING
+        ]
+        return {"promises": promises} if promises else {}
+
+    def recall(self, memory: Mapping[str, Any], view: ClusterView, jobs: Mapping[str, JobView]) -> None:
+        """Keep these promises."""
+        for kind, name, at, nodes in memory.get("promises", ()):
+            self.promises[tuple(kind)] = Promise(jobs[name], at, sum(1 << node for node in nodes))
 
     def _turns(self) -> list[tuple[Turn, str]]:
         turns = []
@@ -204,6 +221,18 @@ class Turns:
                 oldest[kind] = job
         for kind, job in oldest.items():
             self._make(view, placement, kind, job)
+
+    def _keep(self, view: ClusterView, placement: Placement) -> None:
+        """Start promised jobs that find room, the oldest first: they can stand in their queue behind
+        one that another promise holds back."""
+        promised = [promise.job for promise in self.promises.values() if promise.job.phase is Phase.PENDING]
+        for job in sorted(promised, key=_age):
+            if self.quotas.refusal(job) or self.quotas.full(job) is not None:
+                continue
+            nodes = self._open_nodes(job, view.now)
+            allocation = placement.find(view.capacity, job.job.request, nodes=nodes)
+            if allocation is not None:
+                self._book(view, job, allocation)
 
     def _only_room_is_missing(self, view: ClusterView, placement: Placement, job: JobView) -> bool:
         if self.quotas.refusal(job) or self.quotas.full(job) is not None:
