@@ -19,9 +19,9 @@ terms overrides `plan(view)` and takes its steps on the view itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from trainmaster.model.ports import ClusterView, Ordering
+from trainmaster.model.ports import ClusterView, JobView, Ordering
 from trainmaster.model.units import LONGEST_S, to_ns
 from trainmaster.policies.knobs import Knob, Value, settings
 from trainmaster.policies.parts.backfill import Greedy, Walk
@@ -106,3 +106,28 @@ class Policy:
     def plan(self, view: ClusterView) -> None:
         """Decide, by steps on `view`."""
         self.walk.plan(view, self.ordering, self.placement)
+
+    # -- saving and restoring -------------------------------------------------------------------
+
+    def memory(self) -> dict[str, Any]:
+        """What the next decision depends on and the view doesn't tell, as plain data for `recall`.
+
+        Asked of the ordering and the walk, if they have such a method. What only saves time, such
+        as who found no room last time, needn't be in it. A policy that keeps more of its own adds
+        it here.
+        """
+        parts = {"ordering": self.ordering, "walk": self.walk}
+        found = {name: part.memory() for name, part in parts.items() if hasattr(part, "memory")}
+        return {name: memory for name, memory in found.items() if memory}
+
+    def recall(self, memory: Mapping[str, Any], view: ClusterView, jobs: Mapping[str, JobView]) -> None:
+        """Remember what another policy of the kind did.
+
+        Args:
+            memory: from `memory`.
+            view: of the restored state; no step may be taken on it.
+            jobs: all jobs in the system by id.
+        """
+        for name, part in (("ordering", self.ordering), ("walk", self.walk)):
+            if hasattr(part, "recall"):
+                part.recall(memory.get(name, {}), view, jobs)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Mapping
 from itertools import accumulate
+from typing import Any
 
-from trainmaster.model.ports import JobView
+from trainmaster.model.ports import ClusterView, JobView
 from trainmaster.model.units import GPU, SECOND
 from trainmaster.policies.base import Policy
 from trainmaster.policies.knobs import Knob
@@ -43,6 +45,20 @@ class GittinsIndex(AttainedService):
         if self._since_refresh >= self._refresh_every:
             self._since_refresh = 0
             self.positions = positions(sorted(self._services), self.limits)
+
+    def memory(self) -> dict[str, Any]:
+        """The services of finished jobs, and the table made of them."""
+        return {
+            "services": list(self._services),
+            "since_refresh": self._since_refresh,
+            "positions": self.positions,
+        }
+
+    def recall(self, memory: Mapping[str, Any], view: ClusterView, jobs: Mapping[str, JobView]) -> None:
+        """Go on with these."""
+        if memory:
+            self._services.extend(memory["services"])
+            self._since_refresh, self.positions = memory["since_refresh"], list(memory["positions"])
 
 
 def positions(services: list[int], limits: list[int]) -> list[int]:

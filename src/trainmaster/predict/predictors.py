@@ -10,6 +10,7 @@ import math
 import random
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.job import Job
@@ -47,6 +48,13 @@ class Base:
 
     def observe(self, job: Job, run_time: int, now: int) -> None:
         """Nothing to learn."""
+
+    def memory(self) -> list[list[Any]]:
+        """What it has learned, as plain data for `recall`."""
+        return []
+
+    def recall(self, learned: list[list[Any]]) -> None:
+        """Know what another predictor of the kind had learned."""
 
 
 class Oracle(Base):
@@ -110,6 +118,14 @@ class Declared(Base):
         """Learn for the jobs that declare nothing."""
         self._history.observe(job, run_time, now)
 
+    def memory(self) -> list[list[Any]]:
+        """The history's."""
+        return self._history.memory()
+
+    def recall(self, learned: list[list[Any]]) -> None:
+        """Pass on to the history."""
+        self._history.recall(learned)
+
 
 class History(Base):
     """Similar finished jobs, the recent ones counting more.
@@ -161,6 +177,16 @@ class History(Base):
             group[0] = group[0] * self.FORGET + 1.0
             group[1] = group[1] * self.FORGET + value
             group[2] = group[2] * self.FORGET + value * value
+
+    def memory(self) -> list[list[Any]]:
+        """[name of the group, weight, sum, sum of squares], for groups with a finished job: a
+        line for each user and size, however many jobs there were."""
+        return [[list(name), *sums] for name, sums in sorted(self._groups.items()) if sums[0]]
+
+    def recall(self, learned: list[list[Any]]) -> None:
+        """Know these groups, and nothing else."""
+        self._groups = {tuple(name): [float(each) for each in sums] for name, *sums in learned}
+        self._of_kind = {}
 
     def _similar(self, job: Job) -> list[list[float]]:
         """(weight, sum, sum of squares) of the job's groups, the general ones first."""

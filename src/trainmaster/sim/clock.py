@@ -84,7 +84,16 @@ class Clock:
         self._next = last
         return jobs[first:last]
 
+    def announced(self) -> list[tuple[int, Event, Ticket]]:
+        """What was announced and not called off, in the order in which that was done."""
+        entries = sorted((entry for entry in self._heap if not entry[4].cancelled), key=_sequence)
+        return [(at, event, ticket) for at, _, _, event, ticket in entries]
+
     @property
     def arrivals_left(self) -> int:
         """Jobs not yet submitted."""
         return len(self._arrivals) - self._next
+
+
+def _sequence(entry: tuple[int, int, int, Event, Ticket]) -> int:
+    return entry[2]

@@ -27,8 +27,7 @@ from trainmaster.model.cluster import Cluster
 from trainmaster.model.errors import InputError, OutputError, PolicyError, nearest
 from trainmaster.model.numbers import whole
 from trainmaster.policies.base import Policy
-from trainmaster.policies.knobs import Value
-from trainmaster.policies.registry import Specification, create, title_of
+from trainmaster.policies.registry import Specification, title_of
 from trainmaster.profiles import Profile, speed_on
 from trainmaster.sim.arguments import (
     check_kinds,
@@ -42,7 +41,7 @@ from trainmaster.sim.failures import read_failures
 from trainmaster.sim.options import Options
 from trainmaster.sim.prepare import Prepared, prepare
 from trainmaster.sim.result import Result, RunRecord
-from trainmaster.sim.run import Setup, run
+from trainmaster.sim.run import Setup, policy_of, run
 from trainmaster.sim.workers import call_forked, stop_with
 from trainmaster.traces.trace import Trace
 
@@ -132,7 +131,7 @@ def simulate(
         raise InputError(
             f"policy {title_of(twice)!r} stands twice", mend="name each policy with its knobs once"
         )
-    policies = [_policy(name, options) for name in names]
+    policies = [policy_of(name, options) for name in names]
     _check_knobs(options, policies)
     prepared = prepare(trace, clusters, policies[0], profile=profile, strict=strict)
     tasks: list[_Task] = []
@@ -160,29 +159,6 @@ class _Task:
     setup: Setup
     number: int
     log: Path | None
-
-
-def _policy(name: Specification, options: Options) -> Policy:
-    """A fresh policy, with defaults that suit the options."""
-    free = options.placement == "pool" and options.costs.free
-    defaults: dict[str, Value] = {"min_run_s": 0.0} if free else {}
-    overrides = {policy: dict(knobs) for policy, knobs in options.knobs.items() if policy != "*"}
-    base = title_of(name)
-    policy = create(
-        name,
-        overrides={base: overrides.get(base, {})},
-        placement=options.placement,
-        relax_s=options.relax_s,
-        defaults=defaults,
-    )
-    common = options.knobs.get("*")
-    if not common:
-        return policy
-    known = {knob.name for knob in policy.all_knobs()}
-    own = {**{knob: value for knob, value in common.items() if knob in known}, **overrides.get(base, {})}
-    return create(
-        name, overrides={base: own}, placement=options.placement, relax_s=options.relax_s, defaults=defaults
-    )
 
 
 def _placed(cluster: Cluster, options: Options) -> Cluster:
@@ -247,7 +223,7 @@ def _run(task: _Task, count: Callable[[int, int], None]) -> RunRecord:
 
 def _record(task: _Task, count: Callable[[int, int], None]) -> RunRecord:
     setup = task.setup
-    policy = _policy(setup.policy, setup.options)
+    policy = policy_of(setup.policy, setup.options)
 
     def progress(ended: int) -> None:
         count(task.number, ended)

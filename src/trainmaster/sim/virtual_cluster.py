@@ -5,16 +5,20 @@ Only this file and the oracle know how long jobs really run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
+from typing import Any
 
 from trainmaster.model.action import Action, Kill, Start, Stop, Wake
 from trainmaster.model.allocation import Allocation
+from trainmaster.model.encoding import build_event, plain_event
 from trainmaster.model.event import (
     CheckpointWritten,
     Finished,
     Lost,
     NodeDown,
+    NodeDrained,
+    NodeUp,
     Started,
     Stopped,
     Submitted,
@@ -47,6 +51,12 @@ class _Process:
         """Work done by `now`, ns at reference speed."""
         elapsed = max(0, now - self.began)
         return min(self.work, self.done + (elapsed if self.speed == 1.0 else int(elapsed * self.speed)))
+
+    @property
+    def ends_at(self) -> int:
+        """When it will have done its work, if it runs on."""
+        left = self.work - self.done
+        return self.began + (left if self.speed == 1.0 else ceil(left / self.speed))
 
 
 class VirtualCluster:
@@ -115,6 +125,60 @@ class VirtualCluster:
             process.allocation = None
             self._clock.announce(now, Lost(name, process.saved, "node failure"))
 
+    # -- saving and restoring -------------------------------------------------------------------
+
+    def capture(self) -> dict[str, list[dict[str, Any]]]:
+        """Jobs' processes, with the work that each will turn out to be, and what was announced.
+
+        Node events are left out: whoever announced them knows them. So is when a job will finish:
+        that follows from its work.
+        """
+        processes: list[dict[str, Any]] = [
+            {"job": job.id, "work": self._duration(job)} for job in self._jobs.values()
+        ]
+        owners = {}
+        for name, process in self._processes.items():
+            owners[id(process.ticket)] = name
+            entry = {name: getattr(process, name) for name in ("work", "done", "saved", "speed")}
+            began = None if process.began == NOT_RUNNING else process.began
+            processes.append({"job": name, **entry, "began": began})
+        events: list[dict[str, Any]] = []
+        for at, event, ticket in self._clock.announced():
+            if isinstance(event, NodeDown | NodeDrained | NodeUp):
+                continue
+            when = {} if type(event) is Finished else {"at": at}
+            events.append({**when, **plain_event(event), "of": owners.get(id(ticket))})
+        return {"processes": processes, "events": events}
+
+    def restore(
+        self, captured: Mapping[str, list[dict[str, Any]]], jobs: Mapping[str, tuple[Job, Allocation | None]]
+    ) -> None:
+        """Go on where `capture` was asked.
+
+        Args:
+            captured: the processes' work may have been changed meanwhile, as long as it is more than
+                they have done.
+            jobs: those in the system, each with the GPUs that its process sits on.
+        """
+        for entry in captured["processes"]:
+            job, allocation = jobs[entry["job"]]
+            if "done" not in entry:
+                self._jobs[job.id] = job
+                continue
+            process = self._processes[job.id] = _Process(job, entry["work"])
+            process.done, process.saved, process.speed = entry["done"], entry["saved"], entry["speed"]
+            process.began = NOT_RUNNING if entry["began"] is None else entry["began"]
+            process.allocation = allocation
+        for entry in captured["events"]:
+            values = {name: value for name, value in entry.items() if name not in ("at", "of", "line")}
+            event = build_event(values)
+            owner = self._processes.get(entry["of"]) if entry["of"] is not None else None
+            ticket = ALWAYS if owner is None else owner.ticket
+            at = owner.ends_at if owner is not None and type(event) is Finished else entry["at"]
+            self._clock.announce(at, event, ticket)
+
+    # -- inside ---------------------------------------------------------------------------------
+
     def _start(self, now: int, action: Start) -> None:
         name = action.job_id
         process = self._processes.get(name)
@@ -128,11 +192,8 @@ class VirtualCluster:
             process.speed = self._speed(process.job, action.allocation)
         process.allocation = action.allocation
         process.began = now + delay
-        left = process.work - process.done
-        ticket = process.ticket
-        self._clock.announce(now + delay, Started(name), ticket)
-        time_left = left if process.speed == 1.0 else ceil(left / process.speed)
-        self._clock.announce(now + delay + time_left, Finished(name), ticket)
+        self._clock.announce(now + delay, Started(name), process.ticket)
+        self._clock.announce(process.ends_at, Finished(name), process.ticket)
 
     def _wake(self, action: Wake) -> None:
         # What the engine wants to know of a running job is of no use once it has stopped.

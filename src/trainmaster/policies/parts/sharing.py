@@ -10,6 +10,7 @@ below the other's level: equal tenants never take turns evicting each other.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from trainmaster.model.ports import ClusterView, JobView, Ordering
 from trainmaster.policies.parts.ordering import Order
@@ -78,6 +79,18 @@ class DominantShare(Order):
         """Look at the shares as they are now; levels are worked out when one is asked for."""
         self._allocated, self._weights, self._holders = view.allocated, view.weights, view.holders
         self._levels = None
+
+    def memory(self) -> dict[str, Any]:
+        """The levels that were looked at last: until the next decision they are not refreshed."""
+        if self._levels is None:
+            return {}
+        return {"levels": [[job.job.id, level] for job, level in self._levels.items() if job.allocation]}
+
+    def recall(self, memory: Mapping[str, Any], view: ClusterView, jobs: Mapping[str, JobView]) -> None:
+        """Go on with these."""
+        self.refresh(view)
+        if "levels" in memory:
+            self._levels = {jobs[name]: level for name, level in memory["levels"]}
 
     def _work_out_levels(self) -> dict[JobView, int]:
         """For each job that holds GPUs, its tenant's share up to and including it."""
