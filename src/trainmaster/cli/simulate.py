@@ -90,6 +90,10 @@ def simulate(
         bool, typer.Option("--strict", help="Stop at the first row at fault (exit code 2).")
     ] = False,
     events: Annotated[bool, typer.Option("--events", help="Write events.jsonl too.")] = False,
+    snapshot_at: Annotated[
+        list[str] | None,
+        typer.Option(metavar="T", help="Write state-T.jsonl too: the state at this instant; repeatable."),
+    ] = None,
     validate: Annotated[
         bool, typer.Option("--validate", help="Re-check every invariant at each instant.")
     ] = False,
@@ -105,6 +109,8 @@ def simulate(
 
     if events and out is None:
         raise InputError("--events writes a file", mend="say where with --out DIR")
+    if snapshot_at and out is None:
+        raise InputError("--snapshot-at writes files", mend="say where with --out DIR")
     if out is not None and out.exists() and not out.is_dir():
         raise InputError("is not a folder", file=out, mend="give --out a folder")
     if out is not None:
@@ -126,9 +132,11 @@ def simulate(
     seeds = _numbers(seed, "--seed", 0)
     with ExitStack() as stack:
         logs = Path(stack.enter_context(_event_folder())) if events else None
+        states = Path(stack.enter_context(_event_folder())) if snapshot_at else None
         update = stack.enter_context(progress_bar("simulating"))
+        loaded = _counted(_load(trace, format, strict, columns, start, end, limit), warmup, cooldown)
         result = run(
-            _counted(_load(trace, format, strict, columns, start, end, limit), warmup, cooldown),
+            loaded,
             clusters,
             policy,
             seed=seeds,
@@ -139,10 +147,12 @@ def simulate(
             jobs=jobs,
             events=logs,
             progress=update,
+            snapshot_at=_instants(snapshot_at or [], loaded),
+            states=states,
         )
         result.command = _command(sys.argv[1:])
         result.baseline = baseline
-        written = _write(result, out, logs) if out is not None else []
+        written = _write(result, out, logs, states) if out is not None else []
     _show(result, written, json)
 
 
@@ -287,13 +297,21 @@ def _event_folder() -> Any:
     return event_folder()
 
 
-def _write(result: Result, out: Path, logs: Path | None) -> list[Path]:
+def _instants(texts: list[str], trace: Trace) -> list[float]:
+    from trainmaster.model.calendar import read_instant
+
+    return [read_instant(text, "--snapshot-at", trace.calendar) for text in texts]
+
+
+def _write(result: Result, out: Path, logs: Path | None, states: Path | None) -> list[Path]:
     from trainmaster.report import write_report
+    from trainmaster.sim.saving import move_states
 
     events = None
     if logs is not None:
         events = [logs / f"{number}.jsonl" for number in range(len(result.records))]
-    return result.write(out, events=events, report=write_report)
+    written = result.write(out, events=events, report=write_report)
+    return written if states is None else [*written, *move_states(states, out)]
 
 
 def _show(result: Result, written: list[Path], json: bool) -> None:
@@ -308,6 +326,8 @@ def _show(result: Result, written: list[Path], json: bool) -> None:
     for file in written:
         if file.name == "report.html":
             say(f"report: {file}")
+        elif file.name.startswith("state-"):
+            say(f"state: {file}")
     output().flush()
 
 

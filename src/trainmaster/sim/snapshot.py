@@ -14,6 +14,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from trainmaster._version import __version__
@@ -78,7 +79,7 @@ class Snapshot:
         policy, options, seed: what the simulation was made of.
         cluster: as the engine knows it: pooled where only the number of GPUs counts.
         arrived: how many jobs had been submitted.
-        profile: file of the speed profile; "" = none.
+        about: where it comes from: files of trace and speed profile, dates of the clock.
         state: see `trainmaster.core.snapshot.capture`.
         executor: processes and announced events; see `VirtualCluster.capture`.
         jobs: those in the system, by id.
@@ -92,7 +93,7 @@ class Snapshot:
     seed: int
     cluster: Cluster
     arrived: int
-    profile: str
+    about: dict[str, Any]
     state: dict[str, Any]
     executor: dict[str, list[dict[str, Any]]]
     jobs: dict[str, Job]
@@ -163,8 +164,21 @@ def _occupied(job: Any) -> Allocation | None:
 # -- writing ------------------------------------------------------------------------------------
 
 
+def file_name(at: int) -> str:
+    """Name of the file of a state.
+
+    >>> file_name(200_000 * 10**9)
+    'state-200000.jsonl'
+    """
+    return f"state-{at / SECOND:.12g}.jsonl"
+
+
 def write_snapshot(
-    path: Path, at: int, simulation: Simulation, ledger: Ledger | None = None, *, profile: str = ""
+    path: Path,
+    at: int,
+    simulation: Simulation,
+    ledger: Ledger | None = None,
+    about: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Write the state of a simulation between two instants.
 
@@ -173,27 +187,32 @@ def write_snapshot(
         at: the instant, ns.
         simulation: it is left as it is.
         ledger: tells of the past week; None = no past is known.
-        profile: file of the speed profile that the simulation reads.
+        about: what else readers may want to know: trace, profile, clock.
 
     Raises:
         OutputError: the file can't be written.
     """
     try:
         with path.open("w", encoding="utf-8") as file:
-            for line in lines(at, simulation, ledger, profile=profile):
+            for line in lines(at, simulation, ledger, about):
                 file.write(line + "\n")
     except OSError as error:
         raise OutputError(f"{path}: can't be written: {error.strerror}") from None
 
 
-def lines(at: int, simulation: Simulation, ledger: Ledger | None = None, *, profile: str = "") -> list[str]:
+def lines(
+    at: int,
+    simulation: Simulation,
+    ledger: Ledger | None = None,
+    about: Mapping[str, Any] = MappingProxyType({}),
+) -> list[str]:
     """The lines of a state file; see `write_snapshot`."""
-    found = [json.dumps(entry, allow_nan=False) for entry in _entries(at, simulation, ledger, profile)]
+    found = [json.dumps(entry, allow_nan=False) for entry in _entries(at, simulation, ledger, about)]
     return [*found, json.dumps({"kind": "end", "lines": len(found) + 1})]
 
 
 def _entries(
-    at: int, simulation: Simulation, ledger: Ledger | None, profile: str
+    at: int, simulation: Simulation, ledger: Ledger | None, about: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     setup = simulation.setup
     policy = setup.policy if isinstance(setup.policy, str) else title_of(setup.policy)
@@ -206,7 +225,7 @@ def _entries(
         "seed": setup.seed,
         "options": asdict(setup.options),
         "arrived": len(setup.jobs) - simulation.clock.arrivals_left,
-        "profile": profile,
+        "about": dict(about),
     }
     yield {"kind": "cluster", **plain_cluster(simulation.cluster)}
     state = capture(simulation.engine)
@@ -339,7 +358,7 @@ def _snapshot(found: dict[str, list[dict[str, Any]]], path: str) -> Snapshot:
         seed=header["seed"],
         cluster=_cluster(found["cluster"][0]),
         arrived=header["arrived"],
-        profile=header.get("profile", ""),
+        about=header.get("about", {}),
         state={
             "engine": found["engine"][0],
             "classes": found["class"],

@@ -42,6 +42,7 @@ from trainmaster.sim.options import Options
 from trainmaster.sim.prepare import Prepared, prepare
 from trainmaster.sim.result import Result, RunRecord
 from trainmaster.sim.run import Setup, policy_of, run
+from trainmaster.sim.saving import Saving, saving_of
 from trainmaster.sim.workers import call_forked, stop_with
 from trainmaster.traces.trace import Trace
 
@@ -79,6 +80,8 @@ def simulate(
     jobs: int = 1,
     events: str | Path | None = None,
     progress: Progress | None = None,
+    snapshot_at: Sequence[float] = (),
+    states: str | Path | None = None,
     **settings: Any,
 ) -> Result:
     """Replay a trace under one or more policies.
@@ -97,6 +100,8 @@ def simulate(
         jobs: number of processes; the figures don't depend on it.
         events: folder for one event log per run, named 0.jsonl, 1.jsonl, …
         progress: is told how many jobs have ended.
+        snapshot_at: instants of the trace's clock, seconds, at which the state is written; one run only.
+        states: folder for these, named state-200000.jsonl, …
         settings: fields of `Options` by name, instead of `options`.
 
     Raises:
@@ -131,9 +136,11 @@ def simulate(
         raise InputError(
             f"policy {title_of(twice)!r} stands twice", mend="name each policy with its knobs once"
         )
+    saving = saving_of(snapshot_at, states, trace, profile, len(names) * len(seeds) * len(clusters))
     policies = [policy_of(name, options) for name in names]
     _check_knobs(options, policies)
-    prepared = prepare(trace, clusters, policies[0], profile=profile, strict=strict)
+    quotas = all("quota" in policy.features for policy in policies)
+    prepared = prepare(trace, clusters, policies[0], profile=profile, strict=strict, quotas=quotas)
     tasks: list[_Task] = []
     for size in clusters:
         node_failures = read_failures(failures, size) if failures is not None else []
@@ -148,7 +155,7 @@ def simulate(
                     prepared.jobs, prepared.durations, size, name, options, number, speed, node_failures
                 )
                 log = events / f"{len(tasks)}.jsonl" if events is not None else None
-                tasks.append(_Task(setup, len(tasks), log))
+                tasks.append(_Task(setup, len(tasks), log, saving))
     result = Result(_trace_entry(trace, prepared), clusters[0], seeds[0], prepared.jobs)
     result.records = _run_all(tasks, jobs, progress)
     return result
@@ -159,6 +166,7 @@ class _Task:
     setup: Setup
     number: int
     log: Path | None
+    saving: Saving | None
 
 
 def _placed(cluster: Cluster, options: Options) -> Cluster:
@@ -228,12 +236,15 @@ def _record(task: _Task, count: Callable[[int, int], None]) -> RunRecord:
     def progress(ended: int) -> None:
         count(task.number, ended)
 
+    saving: dict[str, Any] = {}
+    if task.saving is not None:
+        saving = {"snapshots": task.saving.at, "keep": task.saving.keep}
     if task.log is None:
-        outcome = run(setup, policy, progress=progress)
+        outcome = run(setup, policy, progress=progress, **saving)
     else:
         try:
             with EventLog(task.log, task.number, _placed(setup.cluster, setup.options)) as log:
-                outcome = run(setup, policy, watch=log, progress=progress)
+                outcome = run(setup, policy, watch=log, progress=progress, **saving)
         except OSError as error:
             raise OutputError(f"{task.log}: can't be written: {error.strerror}") from None
     count(task.number, len(setup.jobs))
