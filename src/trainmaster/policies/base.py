@@ -65,6 +65,8 @@ class Policy:
     """The paper or system it comes from."""
     limits: ClassVar[str] = ""
     """What it doesn't do, or where it departs from its source."""
+    features: ClassVar[tuple[str, ...]] = ()
+    """What it claims beyond what its parts show, for the cases that it is tried on: "quota", …"""
     knobs: ClassVar[tuple[Knob, ...]] = ()
     preemptive: ClassVar[bool] = False
     """Whether running jobs may give way; the ordering says so as well."""

@@ -42,8 +42,11 @@ def prepare(
     *,
     profile: Profile | None = None,
     strict: bool = False,
+    quotas: bool = False,
 ) -> Prepared:
     """Leave out jobs without a duration and jobs that don't fit the smallest cluster.
+
+    `quotas` tells whether every policy heeds the clusters' queues.
 
     All clusters of a sweep are given the same jobs, so that their figures compare.
 
@@ -69,7 +72,7 @@ def prepare(
         prepared.durations.append(duration)
     if not prepared.jobs:
         raise InputError(f"no job is left to simulate: {_why_none(trace, prepared)}", file=trace.path)
-    prepared.ignored = _ignored(prepared.jobs, clusters, typed=runs.gpu_types != [""])
+    prepared.ignored = _ignored(prepared.jobs, clusters, typed=runs.gpu_types != [""], quotas=quotas)
     if profile is not None:
         unknown = sum(profile.unknown(prepared.jobs, runs.gpu_types).values())
         if unknown:
@@ -151,12 +154,12 @@ class _Fits:
         return ""
 
 
-def _ignored(jobs: list[Job], clusters: Sequence[Cluster], *, typed: bool) -> dict[str, int]:
+def _ignored(jobs: list[Job], clusters: Sequence[Cluster], *, typed: bool, quotas: bool) -> dict[str, int]:
     """Features of jobs and clusters that this simulation doesn't model, with the number of jobs
     that they concern."""
     counts = {
         "queues (guarantees, limits, reclaim)": (
-            len(jobs) if any(cluster.queues for cluster in clusters) else 0
+            len(jobs) if not quotas and any(cluster.queues for cluster in clusters) else 0
         ),
         "topology, for more than one GPU": (
             sum(1 for job in jobs if job.request.gpus > GPU)

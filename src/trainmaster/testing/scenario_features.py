@@ -109,7 +109,7 @@ def claims(policy: Policy) -> set[str]:
     >>> sorted(claims(create("fifo(backfill=easy)")))
     ['backfill', 'reservation']
     """
-    found = set(getattr(type(policy), "features", ()))
+    found = set(policy.features)
     if not isinstance(policy.walk, Blocking):
         found.add("backfill")
     if isinstance(policy.walk, Easy | Conservative):

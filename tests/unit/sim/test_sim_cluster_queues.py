@@ -14,10 +14,13 @@ from sim_helpers import trace_of, written
 
 from trainmaster.model.cluster import Cluster, Node
 from trainmaster.model.errors import InputError
+from trainmaster.model.job import Job, Request
 from trainmaster.model.queues import Queue, QueueTree
+from trainmaster.model.units import SECOND
 from trainmaster.sim.cluster_file import SCHEMA, ClusterFile, read_cluster, read_cluster_file
 from trainmaster.sim.schema import ANNOTATIONS, KEYWORDS
 from trainmaster.sim.sweep import simulate
+from trainmaster.traces import Trace, Truth
 
 
 def message(error: pytest.ExceptionInfo[InputError], path: Path | None = None) -> str:
@@ -328,3 +331,15 @@ class TestSchema:
         schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
         for part in (schema, schema["$defs"]["node"], schema["$defs"]["queue"]):
             assert all(key["description"].endswith(".") for key in part["properties"].values())
+
+
+def test_queues_are_heeded_by_policies_that_know_quotas() -> None:
+    tree = QueueTree((Queue("a", guaranteed=8000), Queue("b", limit=4000)))
+    cluster = Cluster((Node("n0", 8),), queues=tree)
+    jobs = [Job(f"b{row}", row, 0, Request(4000), tenant="b") for row in range(2)]
+    trace = Trace(jobs, [Truth(10 * SECOND)] * 2)
+    result = simulate(trace, cluster, "standard")
+    assert result.document["trace"]["ignored"] == {}
+    assert sorted(result.jobs["first_start_s"]) == [0, 10], "the limit of b holds"
+    both = simulate(trace, cluster, "standard,fifo")
+    assert both.document["trace"]["ignored"] == {"queues (guarantees, limits, reclaim)": 2}
