@@ -252,8 +252,8 @@ def test_features_that_exist_are_pinned() -> None:
     """A feature that comes moves cases from "not yet" to checked: take it up here."""
     assert existing() == (
         "backfill", "cancel", "costs", "drain", "earliest-start", "failures", "fair-share", "fractions",
-        "gpu-types", "labels", "min-run", "pods", "preemption", "priorities", "quota", "reservation",
-        "rounds", "speeds", "topology",
+        "gpu-types", "labels", "min-run", "pods", "preemption", "priorities", "quota", "reasons",
+        "reservation", "rounds", "speeds", "topology",
     )  # fmt: skip
 
 

@@ -14,10 +14,11 @@ from trainmaster.model.cluster import Cluster
 from trainmaster.model.event import Cancelled, Finished, NodeDown, Started, Stopped, Submitted
 from trainmaster.model.job import Job, Request
 from trainmaster.model.ports import ClusterView
+from trainmaster.model.reason import Level, Reason
 from trainmaster.model.units import GPU, SECOND
 from trainmaster.policies.base import Policy
 from trainmaster.policies.parts.ordering import Order
-from trainmaster.testing import scenario_expect, scenario_invariants
+from trainmaster.testing import scenario_invariants
 from trainmaster.testing.scenario import check_scene
 from trainmaster.testing.scenario_account import Account, InvariantError
 from trainmaster.testing.scenario_model import CaseJob
@@ -176,19 +177,17 @@ def test_a_state_outside_the_policy_is_seen(turns: tuple[bool, ...], message: st
     assert found and found[0].startswith(message)
 
 
-def test_a_pending_job_without_a_reason_is_seen_once_reasons_exist(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (scenario_invariants, scenario_expect):
-        monkeypatch.setattr(module, "existing", lambda: ("reasons",))
-    scene = scene_of(ONE + "expect: {at: 10, reason: {b: [no GPU, 1 of 1]}}\n", tmp_path)
-    monkeypatch.setattr(scenario_invariants, "reason", lambda engine, job: " ")
-    assert check_scene(scene, "fifo", "pack") == ["I9: b waits without a reason (at 10 s)"]
-    for module in (scenario_invariants, scenario_expect):
-        monkeypatch.setattr(module, "reason", lambda engine, job: f"{job}: no GPU is free")
+def test_a_pending_job_without_a_reason_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = scene_of(ONE + "expect: {at: 10, reason: {b: [none of the 1 GPU is free, 1 of 1]}}\n", tmp_path)
     assert check_scene(scene, "fifo", "pack") == [
-        "at 10 s (line 6): the reason of b is 'b: no GPU is free', expected '1 of 1' in it"
+        "at 10 s (line 6): the reason of b is 'waits for 1 GPU; none of the 1 GPU is free', "
+        "expected '1 of 1' in it"
     ]
+    monkeypatch.setattr(scenario_invariants, "reasons", lambda engine: {})
+    assert check_scene(scene, "fifo", "pack") == ["I9: b waits without a reason (at 10 s)"]
+    nothing = {"b": Reason(Level.POLICY, "waits although there is room")}
+    monkeypatch.setattr(scenario_invariants, "reasons", lambda engine: nothing)
+    assert check_scene(scene, "fifo", "pack") == ["I9: b waits although nothing holds it back (at 10 s)"]
 
 
 def test_a_policy_that_never_rests_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from trainmaster.core.explain import explain, explain_all
 from trainmaster.core.invariants import check
 from trainmaster.core.plan import View
 from trainmaster.core.state import NOMINATED, PENDING, RUNNING, STARTING, STOPPING, JobState, State
@@ -37,6 +38,7 @@ from trainmaster.model.event import (
     Timer,
 )
 from trainmaster.model.ports import Phase, Policy, Predictor
+from trainmaster.model.reason import Reason
 
 
 class Engine:
@@ -124,6 +126,26 @@ class Engine:
         if self._validate:
             check(self.state, self._nominated, now)
         return self._actions
+
+    def explain(self, job_id: str, *, hints: bool = True) -> Reason:
+        """Why a job waits; nothing changes by that.
+
+        Args:
+            hints: whether to try out what would help.
+
+        Raises:
+            InputError: there is no such job, or it doesn't wait.
+            PolicyError: the policy fails when it is asked.
+        """
+        return explain(self, job_id, hints=hints)
+
+    def explain_all(self) -> dict[str, Reason]:
+        """Why each waiting job waits, by id, without what would help.
+
+        Raises:
+            PolicyError: the policy fails when it is asked.
+        """
+        return explain_all(self)
 
     # -- state changes ----------------------------------------------------------------
 

@@ -10,11 +10,14 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.cluster import Cluster
 from trainmaster.model.job import Job, Request
+
+if TYPE_CHECKING:
+    from trainmaster.model.reason import Glance, Proposal, Reason
 
 TIE_BITS: Final = 32
 """Low bits of a key that hold the tie-break (the job's sequence number)."""
@@ -398,4 +401,16 @@ class Policy(Protocol):
 
     def plan(self, view: ClusterView) -> None:
         """Decide, by steps on `view` (`start`, `preempt`, `wake`)."""
+        ...
+
+    def explain(self, view: Glance, job: JobView) -> Reason:
+        """Why a job waits, after a decision."""
+        ...
+
+    def explain_all(self, view: Glance, jobs: Sequence[JobView]) -> list[Reason]:
+        """Why each of the jobs waits."""
+        ...
+
+    def proposals(self, view: Glance, job: JobView, reason: Reason) -> Sequence[Proposal]:
+        """Other ways for the job to ask that might help."""
         ...

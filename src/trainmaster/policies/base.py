@@ -18,10 +18,11 @@ terms overrides `plan(view)` and takes its steps on the view itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from trainmaster.model.ports import ClusterView, JobView, Ordering
+from trainmaster.model.reason import Glance, Proposal, Reason
 from trainmaster.model.units import LONGEST_S, to_ns
 from trainmaster.policies.knobs import Knob, Value, settings
 from trainmaster.policies.parts.backfill import Greedy, Walk
@@ -29,6 +30,8 @@ from trainmaster.policies.parts.greedy import GreedyWalk
 from trainmaster.policies.parts.ordering import Order
 from trainmaster.policies.parts.placement import PLACEMENTS, Placement
 from trainmaster.policies.parts.preemption import Evict
+from trainmaster.policies.parts.reason_kinds import not_yet, proposals, unsaid
+from trainmaster.policies.parts.reasons import Inquiry
 
 MIN_RUN = Knob(
     "min_run_s",
@@ -108,6 +111,28 @@ class Policy:
     def plan(self, view: ClusterView) -> None:
         """Decide, by steps on `view`."""
         self.walk.plan(view, self.ordering, self.placement)
+
+    def explain(self, view: Glance, job: JobView) -> Reason:
+        """Why a job waits, after a decision."""
+        return self.explain_all(view, [job])[0]
+
+    def explain_all(self, view: Glance, jobs: Sequence[JobView]) -> list[Reason]:
+        """Why each of the jobs waits; what they have in common is worked out once."""
+        inquiry = Inquiry(view, self.ordering, self.placement)
+        return [self._explain(inquiry, job) for job in jobs]
+
+    def _explain(self, inquiry: Inquiry, job: JobView) -> Reason:
+        reason = not_yet(inquiry, job) or inquiry.never(job, relax=self.relax is not None)
+        if reason is not None:
+            return reason
+        # Who plans without the walk is not asked through it.
+        explain = getattr(self.walk, "explain", None) if type(self).plan is Policy.plan else None
+        found: Reason | None = inquiry.lacks(job) if explain is None else explain(inquiry, job)
+        return found or unsaid(inquiry, job, self.name, self.round)
+
+    def proposals(self, view: Glance, job: JobView, reason: Reason) -> list[Proposal]:
+        """Other ways for the job to ask that might help; each is still to be tried."""
+        return proposals(Inquiry(view, self.ordering, self.placement), job, reason)
 
     # -- saving and restoring -------------------------------------------------------------------
 

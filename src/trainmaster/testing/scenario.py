@@ -30,7 +30,7 @@ from typing import Any
 from trainmaster.model.errors import InputError, TrainmasterError
 from trainmaster.policies.registry import Specification
 from trainmaster.testing.scenario_expect import Checker
-from trainmaster.testing.scenario_features import BY_POLICY, CHECKED_LATER, EVERY, claims, missing
+from trainmaster.testing.scenario_features import BY_POLICY, EVERY, claims, missing
 from trainmaster.testing.scenario_files import check_process, check_reader
 from trainmaster.testing.scenario_load import load
 from trainmaster.testing.scenario_model import AnyScene, Case, ProcessScene, ReaderScene, Scene
@@ -171,7 +171,7 @@ def attempts(case: Case, policies: Sequence[str] = ()) -> list[Attempt]:
 
 def _of_part(number: int, scene: AnyScene, case: Case, only: Sequence[str]) -> Iterator[Attempt]:
     lacking = tuple(missing(scene.needs))
-    runs = all(feature in CHECKED_LATER for feature in lacking)
+    runs = not lacking
     if not isinstance(scene, Scene):
         if not only:
             yield Attempt(number, needs=lacking, runs=runs)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from trainmaster.model.units import to_gpus, to_seconds
-from trainmaster.testing.scenario_features import existing, reason
+from trainmaster.testing.scenario_features import reasons
 from trainmaster.testing.scenario_keys import STATE_LISTS
 from trainmaster.testing.scenario_model import ENDED, PARTLY, Bound, Moment, Scene
 from trainmaster.testing.scenario_play import Play
@@ -165,13 +165,12 @@ class Checker:
             yield f"evicted from the queues {_list(found)}, expected {_list(queues)}"
 
     def _reason(self, expected: Mapping[str, Sequence[str]]) -> Iterator[str]:
-        if "reasons" not in existing():
-            return
+        known = reasons(self._play.engine)
         for job, words in expected.items():
-            if self._account.state[job] != "pending":
+            if job not in known:
                 yield f"{job} is {self._account.state[job]}, so there is no reason why it waits"
                 continue
-            found = reason(self._play.engine, job)
+            found = known[job].sentence
             for word in words:
                 if word not in found:
                     yield f"the reason of {job} is {found!r}, expected {word!r} in it"

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final
 
 from trainmaster.core.engine import Engine
-from trainmaster.model.errors import TrainmasterError
+from trainmaster.model.reason import Reason
 from trainmaster.policies.base import ROUND, Policy
 from trainmaster.policies.parts.backfill import Blocking, Conservative, Easy
 from trainmaster.policies.parts.ordering import PriorityClasses
@@ -43,6 +43,7 @@ BY_ENGINE: Final = (
     "labels",
     "min-run",
     "pods",
+    "reasons",
     "speeds",
     "topology",
 )
@@ -54,15 +55,11 @@ PLANNED: Final = {
     "dependencies": "jobs that wait for others to end",
     "elastic": "gangs that shrink and grow",
     "grace": "time that a job is given to stop",
-    "reasons": "why a job waits",
     "rejoin": "gangs that keep their healthy nodes",
     "retries": "jobs that fail and are tried again",
     "snapshot": "the state saved and restored",
 }
 """Features of the engine that cases name and that are still to come."""
-
-CHECKED_LATER: Final = ("reasons",)
-"""Without these a case can run, and only some of its expectations can't be checked."""
 
 VARIANTS: Final = ("fifo(backfill=greedy)", "fifo(backfill=easy)", "fifo(backfill=conservative)")
 """Knobs that make another policy of one."""
@@ -71,17 +68,9 @@ EVERY: Final = ("fifo", *VARIANTS, *(name for name in BUILT_IN if name != "fifo"
 """The policies that a case runs over when it names none."""
 
 
-class NoReasonError(TrainmasterError):
-    """The engine doesn't say yet why a job waits."""
-
-
-def reason(engine: Engine, job: str) -> str:
-    """Why a pending job waits, in one sentence. The one place that knows where reasons come from.
-
-    Raises:
-        NoReasonError: always, until the engine keeps reasons.
-    """
-    raise NoReasonError(f"no reason is kept for job {job}")
+def reasons(engine: Engine) -> dict[str, Reason]:
+    """Why each pending job waits. The one place that knows where reasons come from."""
+    return engine.explain_all()
 
 
 def known() -> list[str]:

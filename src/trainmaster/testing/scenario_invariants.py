@@ -4,7 +4,7 @@ I3 an eviction is committed only together with the placement that it enables, on
 I4 without any one victim that placement would not be possible;
 I5 nobody is evicted twice unless something happened in between;
 I6 a victim that comes back, with no other news, leads to no further eviction;
-I9 every pending job has a reason (once the engine keeps reasons).
+I9 every pending job has a reason that names what holds it back.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from trainmaster.model.event import (
     Timer,
 )
 from trainmaster.model.ports import ClusterView, Phase
+from trainmaster.model.reason import Level
 from trainmaster.model.units import GPU, to_seconds
 from trainmaster.policies.base import Policy
 from trainmaster.policies.parts.greedy import GreedyWalk
 from trainmaster.testing.scenario_account import Account, InvariantError
-from trainmaster.testing.scenario_features import existing, reason
+from trainmaster.testing.scenario_features import reasons
 
 NEWS: Final = (Submitted, Finished, Failed, Lost, NodeDown, NodeUp, Cancelled)
 """What nobody asked for: after it, decisions may differ."""
@@ -86,11 +87,14 @@ class Decisions:
         Raises:
             InvariantError: a pending job has no reason.
         """
-        if "reasons" not in existing():
-            return
-        for name in self._account.waiting():
-            if not reason(self._engine, name).strip():
+        waiting = self._account.waiting()
+        known = reasons(self._engine) if waiting else {}
+        for name in waiting:
+            if name not in known or not known[name].sentence.strip():
                 raise self._broken(f"I9: {name} waits without a reason")
+            # A policy that plans in a way of its own may not say why.
+            if known[name].level is Level.POLICY and type(self._engine.policy).plan is Policy.plan:
+                raise self._broken(f"I9: {name} waits although nothing holds it back")
 
     def _watched(self, view: ClusterView) -> None:
         self._before = self._promised()

@@ -17,9 +17,12 @@ from typing import Protocol
 
 from trainmaster.model.allocation import Allocation, Share, lowest_devices
 from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering, PendingClass
+from trainmaster.model.reason import Reason
 from trainmaster.model.units import GPU
 from trainmaster.policies.parts.placement import EVERYWHERE, Placement
 from trainmaster.policies.parts.queue import Heads, Merged
+from trainmaster.policies.parts.reason_kinds import awaiting, promised
+from trainmaster.policies.parts.reasons import Inquiry
 
 
 class Walk(Protocol):
@@ -80,6 +83,12 @@ class Blocking(InOrder):
         self._blocked = None if job is None else (job, heads.members)
         self._gained = view.capacity.gained
 
+    def explain(self, inquiry: Inquiry, job: JobView) -> Reason | None:
+        """See `Explains`: the first job lacks room, all others stand behind it."""
+        first = inquiry.queue[0]
+        why = inquiry.lacks(first)
+        return why if job is first or why is None else inquiry.behind(job, first, why)
+
 
 class Greedy:
     """In order, starting whatever fits."""
@@ -111,6 +120,10 @@ class Greedy:
                 heads.advance()
         self._blocked.update(dict.fromkeys((*heads.dropped, *heads.left())))
         self._gained = capacity.gained
+
+    def explain(self, inquiry: Inquiry, job: JobView) -> Reason | None:
+        """See `Explains`: whoever has room starts."""
+        return inquiry.lacks(job)
 
 
 class Easy(InOrder):
@@ -176,6 +189,20 @@ class Easy(InOrder):
                     view.start(job, both[0])
                     later.take(both[1])
 
+    def explain(self, inquiry: Inquiry, job: JobView) -> Reason | None:
+        """See `Explains`: who has room waits for the promise made to the first."""
+        view, head = inquiry.view, inquiry.queue[0]
+        lack = inquiry.lacks(job)
+        if job is not head and lack is not None:
+            return lack
+        if "reservation" not in inquiry.known:
+            relaxed = view.relaxed(head)
+            inquiry.known["reservation"] = reservation(view, head, relaxed, inquiry.placement)
+        at, allocation, _ = inquiry.known["reservation"]
+        if job is not head:
+            return promised(inquiry, job, head, at)
+        return lack if lack is None or allocation is None else awaiting(lack, at)
+
 
 def _first(entry: tuple[int, JobView, PendingClass]) -> int:
     return entry[0]
@@ -215,6 +242,33 @@ class Conservative:
                     at = profile.next_release()
             if at is not None:
                 profile.reserve(job.gpus, at, at + length)
+
+    def explain(self, inquiry: Inquiry, job: JobView) -> Reason | None:
+        """See `Explains`: who has room waits for its own reservation."""
+        view = inquiry.view
+        if "reservations" not in inquiry.known:
+            inquiry.known["reservations"] = self._reservations(view, inquiry.ordering)
+        reservations: dict[JobView, int | None] = inquiry.known["reservations"]
+        if job not in reservations:
+            return inquiry.behind(job, inquiry.queue[self.depth - 1], None)
+        at, lack = reservations[job], inquiry.lacks(job)
+        if at is None or at == view.now:
+            return lack
+        return promised(inquiry, job, None, at) if lack is None else awaiting(lack, at)
+
+    def _reservations(self, view: ClusterView, ordering: Ordering) -> dict[JobView, int | None]:
+        """When the GPUs of each job are reserved; None = never."""
+        profile = Profile(view)
+        found: dict[JobView, int | None] = {}
+        for job, _ in self._first(view, ordering):
+            length = max(1, job.remaining(view.now))
+            at = profile.earliest(job.gpus, length)
+            if at == view.now:
+                at = profile.next_release()
+            if at is not None:
+                profile.reserve(job.gpus, at, at + length)
+            found[job] = at
+        return found
 
     def _first(self, view: ClusterView, ordering: Ordering) -> list[tuple[JobView, bool]]:
         """(job, whether it is relaxed), as many as get a reservation."""

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trainmaster.model.ports import ANYBODY, ClusterView, JobView, Ordering
+from trainmaster.model.reason import Reason
+from trainmaster.policies.parts.giving_way import by_key
 from trainmaster.policies.parts.placement import Placement
 from trainmaster.policies.parts.queue import Merged
+from trainmaster.policies.parts.reasons import Inquiry
 from trainmaster.policies.parts.victims import may_stop
 
 
@@ -60,6 +63,10 @@ class GreedyWalk:
             allocation = placement.find(view.capacity, job.job.request)
             assert allocation is not None
             view.start(job, allocation)
+
+    def explain(self, inquiry: Inquiry, job: JobView) -> Reason | None:
+        """See `Explains`: those who hold the GPUs come first, or may not be stopped."""
+        return by_key(inquiry, job)
 
     @staticmethod
     def _running(view: ClusterView, ordering: Ordering) -> Sequence[tuple[int, JobView]]:

@@ -11,9 +11,12 @@ from collections.abc import Collection
 from trainmaster.model.allocation import Allocation, bits
 from trainmaster.model.job import Request
 from trainmaster.model.ports import ANYBODY, CapacityView, ClusterView, JobView, Ordering, PendingClass
+from trainmaster.model.reason import Reason
 from trainmaster.model.units import GPU
+from trainmaster.policies.parts.giving_way import by_key
 from trainmaster.policies.parts.placement import Placement
 from trainmaster.policies.parts.queue import Heads
+from trainmaster.policies.parts.reasons import Inquiry
 from trainmaster.policies.parts.room import needed
 from trainmaster.policies.parts.victims import VictimIndex, Victims, allocation_of
 
@@ -50,6 +53,10 @@ class Evict:
         self._walk(view, ordering, placement, heads)
         self._blocked = heads.dropped
         self._wake(view, ordering)
+
+    def explain(self, inquiry: Inquiry, job: JobView) -> Reason | None:
+        """See `Explains`: those who hold the GPUs come first, or may not be stopped."""
+        return by_key(inquiry, job)
 
     def _walk(self, view: ClusterView, ordering: Ordering, placement: Placement, heads: Heads) -> None:
         mark = view.mark()

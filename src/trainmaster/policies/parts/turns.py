@@ -10,6 +10,7 @@ who would still be running by then.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
@@ -17,10 +18,13 @@ from typing import Any
 
 from trainmaster.model.allocation import Allocation, bits
 from trainmaster.model.ports import ANYBODY, ClusterView, JobView, Ordering, PendingClass, Phase
+from trainmaster.model.reason import Reason
 from trainmaster.policies.parts.admission import Quotas, Turn, weakest_last
 from trainmaster.policies.parts.backfill import reservation
+from trainmaster.policies.parts.giving_way import by_turn
 from trainmaster.policies.parts.placement import EVERYWHERE, Placement
 from trainmaster.policies.parts.queue import Heads
+from trainmaster.policies.parts.reasons import Inquiry
 from trainmaster.policies.parts.room import make_room
 from trainmaster.policies.parts.victims import may_stop
 
@@ -87,6 +91,14 @@ class Turns:
         """Keep these promises."""
         for kind, name, at, nodes in memory.get("promises", ()):
             self.promises[tuple(kind)] = Promise(jobs[name], at, sum(1 << node for node in nodes))
+
+    def explain(self, inquiry: Inquiry, job: JobView) -> Reason | None:
+        """See `Explains`."""
+        twin = copy.copy(self)
+        twin.quotas = inquiry.quotas
+        nodes = twin._open_nodes(job, inquiry.view.now)
+        kept = [(promise.job, promise.at, promise.nodes) for promise in self.promises.values()]
+        return by_turn(inquiry, job, kept, nodes, preempt=self._preempt)
 
     def _turns(self) -> list[tuple[Turn, str]]:
         turns = []

@@ -1,0 +1,142 @@
+"""Reasons that several policies give, made of what an `Inquiry` finds, and what might help."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trainmaster.model.allocation import Allocation, Share
+from trainmaster.model.ports import JobView, Phase
+from trainmaster.model.reason import Level, Proposal, Reason
+from trainmaster.model.units import GPU
+from trainmaster.policies.parts import reason_words as words
+from trainmaster.policies.parts.reasons import Inquiry
+from trainmaster.policies.parts.victims import allocation_of
+
+UNMENDED = frozenset(
+    {
+        Level.QUEUE_UNKNOWN,
+        Level.DEPENDENCY,
+        Level.EARLIEST_START,
+        Level.ORDER,
+        Level.STOPPING,
+        Level.ROUND,
+        Level.POLICY,
+    }
+)
+"""Levels at which it doesn't help to ask for something else."""
+
+
+def extended(reason: Reason, text: str, **numbers: int) -> Reason:
+    """The reason, its sentence going on."""
+    return replace(reason, sentence=f"{reason.sentence}{text}", numbers={**reason.numbers, **numbers})
+
+
+def awaiting(reason: Reason, at: int) -> Reason:
+    """The reason of a job whose GPUs are expected to be free at an instant, and are kept for it."""
+    return extended(reason, f"; they are reserved for it and expected at {words.time(at)}", expected_ns=at)
+
+
+def promised(inquiry: Inquiry, job: JobView, to: JobView | None, at: int) -> Reason:
+    """There is room, but not for as long as the job is expected to run.
+
+    Args:
+        to: whom GPUs are promised; None = jobs before it.
+        at: from when on, ns; where nobody is named, when those of the job itself are expected.
+    """
+    now = inquiry.view.now
+    asked = f"waits for {inquiry.asks(job.job.request, inquiry.view.relaxed(job))}"
+    end = job.expected_end(now)
+    numbers = {"asked_gpus": job.gpus, "promised_ns": at, "expected_end_ns": end}
+    if to is None:
+        text = (
+            f"{asked}, which are free but kept for jobs before it; its own are expected at {words.time(at)}"
+        )
+        return Reason(Level.PROMISE, text, numbers)
+    text = f"{asked}, which are free but promised to {to.job.id} from {words.time(at)} on; "
+    text += f"it is expected to run until {words.time(end)}"
+    return Reason(Level.PROMISE, text, numbers, {"promised_to": to.job.id})
+
+
+def not_yet(inquiry: Inquiry, job: JobView) -> Reason | None:
+    """What keeps a job from waiting in the queue at all."""
+    at = job.job.not_before
+    if job.phase is Phase.NOMINATED:
+        return _stopping(inquiry, job)
+    if at <= inquiry.view.now:
+        return None
+    return Reason(Level.EARLIEST_START, f"must not start before {words.time(at)}", {"not_before_ns": at})
+
+
+def _stopping(inquiry: Inquiry, job: JobView) -> Reason:
+    """Who still sits on the GPUs that were chosen for the job."""
+    view = inquiry.view
+    mine = allocation_of(job)
+    found: dict[str, None] = {}
+    for share in mine.shares:
+        for other in view.on_node(share.node):
+            if other.phase is Phase.STOPPING and _overlap(share, allocation_of(other)):
+                found[other.job.id] = None
+    where = "" if inquiry.pooled else f" on {words.node_names(view.cluster, mine.nodes)}"
+    who = words.names(list(found))
+    text = f"has its {words.gpus(job.gpus)}{where} and starts once "
+    text += f"{who} {'has' if len(found) == 1 else 'have'} stopped there" if found else "they are empty"
+    numbers = {"asked_gpus": job.gpus, "stopping_jobs": len(found)}
+    return Reason(Level.STOPPING, text, numbers, {"stopping": who, "nodes": where.removeprefix(" on ")})
+
+
+def _overlap(share: Share, other: Allocation) -> bool:
+    # In a pool no devices are told apart.
+    return any(
+        share.node == there.node and (share.devices & there.devices or not share.devices)
+        for there in other.shares
+    )
+
+
+def unsaid(inquiry: Inquiry, job: JobView, policy: str, round_: int) -> Reason:
+    """There is room, and the walk says nothing against the job.
+
+    Args:
+        round_: the policy decides only at multiples of this, ns; 0 = at every event.
+    """
+    now = inquiry.view.now
+    if round_ and now % round_:
+        at = now - now % round_ + round_
+        text = f"waits for the next decision at {words.time(at)}: {policy} decides every {words.time(round_)}"
+        return Reason(Level.ROUND, text, {"decides_ns": at})
+    allocation = inquiry.room(job)
+    if allocation is None:
+        return inquiry.lacks(job) or Reason(Level.POLICY, f"is left waiting by {policy}")
+    where = "" if inquiry.pooled else f" on {words.node_names(inquiry.view.cluster, allocation.nodes)}"
+    text = f"waits although there is room{where}: {policy} does not say why"
+    return Reason(Level.POLICY, text, {"asked_gpus": job.gpus})
+
+
+def proposals(inquiry: Inquiry, job: JobView, reason: Reason) -> list[Proposal]:
+    """Other ways to ask that might help; each is still to be tried."""
+    if reason.level in UNMENDED:
+        return []
+    request = job.job.request
+    found: list[Proposal] = []
+    gpus, rest = divmod(request.pod, GPU)
+    if request.pods is not None and request.pods > 1 and not inquiry.pooled:
+        fewer = [
+            replace(request, gpus=request.pod * pods, pods=pods) for pods in range(request.pods - 1, 0, -1)
+        ]
+        found.append(Proposal("pods", fewer))
+        if not rest:
+            smaller = [replace(request, gpus=each * GPU * request.pods) for each in range(gpus - 1, 0, -1)]
+            found.append(Proposal("pod_gpus", smaller))
+    elif gpus:
+        most = gpus if rest else gpus - 1
+        found.append(Proposal("gpus", [replace(request, gpus=each * GPU) for each in range(most, 0, -1)]))
+    if inquiry.pooled:
+        return found
+    if request.gpu_types:
+        found.append(Proposal("gpu_types", [replace(request, gpu_types=())]))
+    if request.labels:
+        found.append(Proposal("labels", [replace(request, labels=())]))
+    if request.within:
+        found.append(Proposal("within", [replace(request, within="")]))
+    if inquiry.on_one(request, inquiry.view.relaxed(job)) and request.pods is None:
+        found.append(Proposal("nodes", [request], relaxed=True))
+    return found
