@@ -10,8 +10,8 @@ Two engines are in the same state when `capture` says the same of them.
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Mapping
-from heapq import heapify
 from typing import Any
 
 from trainmaster.core.accounts import Account
@@ -239,8 +239,9 @@ def _set_orders(engine: Engine, said: Mapping[str, Any], classes: list[PendingJo
     state.queued = {classes[number]: None for number in said["queued"]}
     state.fresh = dict.fromkeys(state.queued)
     state.touched, state.improved = set(said["touched"]), set(said["improved"])
-    state.protected = [(until, version, jobs[name]) for until, version, name in said["protected"]]
-    heapify(state.protected)
+    state.protected = deque(
+        sorted((until, version, jobs[name]) for until, version, name in said["protected"])
+    )
     if state.order is not None:
         for job in state.running.values():
             state.order.add(job)

@@ -7,6 +7,8 @@ so that a decision can be taken back.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from math import ceil
@@ -215,8 +217,8 @@ class State:
         self.touched: set[int] = set()
         self.improved: set[int] = set()
         self.vacated = False
-        # (end of protection, version, job), as a heap.
-        self.protected: list[tuple[int, int, JobState]] = []
+        # (end of protection, version, job), in order.
+        self.protected: deque[tuple[int, int, JobState]] = deque()
         self.order: RunningOrder | None = (
             RunningOrder() if ordering.preemptive and ordering.stable and cluster.pooled else None
         )
@@ -302,27 +304,30 @@ class State:
         self.running[job.job.id] = job
         self.rekey(job, now)
         if min_run and self._ordering.preemptive and job.job.request.preemptible:
-            heappush(self.protected, (job.protected_until, job.version, job))
+            self._protect((job.protected_until, job.version, job))
+
+    def _protect(self, entry: tuple[int, int, JobState]) -> None:
+        protected = self.protected
+        if protected and entry < protected[-1]:
+            protected.insert(bisect_left(protected, entry), entry)
+        else:
+            protected.append(entry)  # as good as always: most jobs are protected for the same time
 
     def expire(self, now: int) -> None:
         """Jobs whose protection is over may be stopped: their nodes have improved."""
         protected = self.protected
         while protected and protected[0][0] <= now:
-            _, version, job = heappop(protected)
+            _, version, job = protected.popleft()
             if job.phase is RUNNING and job.version == version:
                 assert job.allocation is not None
                 self.improve(job.allocation)
 
     def next_release(self, challenge: int) -> int | None:
         """When the next job with a running key above `challenge` loses its protection, ns."""
-        return min(
-            (
-                until
-                for until, version, job in self.protected
-                if job.phase is RUNNING and job.version == version and job.running_key > challenge
-            ),
-            default=None,
-        )
+        for until, version, job in self.protected:
+            if job.phase is RUNNING and job.version == version and job.running_key > challenge:
+                return until
+        return None
 
     def rekey(self, job: JobState, now: int) -> None:
         """Work out the running key anew."""
