@@ -39,6 +39,10 @@ def _all(kind: type) -> Test:
     return lambda value: isinstance(value, tuple) and all(isinstance(each, kind) for each in value)
 
 
+def _pairs(value: Any) -> bool:
+    return isinstance(value, tuple) and all(_TEXTS(pair) and len(pair) == 2 for pair in value)
+
+
 _TEXTS, _DEADLINES = _all(str), _all(Deadline)
 
 _WORDS: Final[dict[Test, str]] = {
@@ -50,6 +54,7 @@ _WORDS: Final[dict[Test, str]] = {
     _flag: "True or False",
     _TEXTS: "a tuple of str",
     _DEADLINES: "a tuple of Deadline",
+    _pairs: "a tuple of (str, str)",
 }
 
 _FIELDS: Final[dict[type, dict[str, Test]]] = {
@@ -64,6 +69,8 @@ _FIELDS: Final[dict[type, dict[str, Test]]] = {
         "deadlines": _DEADLINES,
         "depends_on": _TEXTS,
         "job_class": _text,
+        "min_run": _maybe_whole,
+        "not_before": _whole,
     },
     Request: {
         "gpus": _whole,
@@ -73,6 +80,9 @@ _FIELDS: Final[dict[type, dict[str, Test]]] = {
         "max_gpus": _maybe_whole,
         "preemptible": _flag,
         "pods": _maybe_whole,
+        "labels": _pairs,
+        "within": _text,
+        "near": _text,
     },
     Workload: {"model": _text, "batch_size": _maybe_number, "iterations": _maybe_number},
     Deadline: {"at": _whole, "value": _number},
@@ -128,7 +138,8 @@ def _usual(job: Job, truth: Truth) -> bool:
     return (
         type(job.id) is type(job.tenant) is type(job.user) is type(job.job_class) is str
         and type(truth.status) is str
-        and type(job.submit) is type(job.sequence) is type(job.priority) is int
+        and type(job.submit) is type(job.sequence) is type(job.priority) is type(job.not_before) is int
+        and job.min_run is None
         and (truth.duration is None or type(truth.duration) is int)
         and (truth.queue is None or type(truth.queue) is int)
         and (job.declared is None or type(job.declared) is int)
