@@ -178,9 +178,9 @@ def test_a_state_outside_the_policy_is_seen(turns: tuple[bool, ...], message: st
 
 
 def test_a_pending_job_without_a_reason_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = scene_of(ONE + "expect: {at: 10, reason: {b: [none of the 1 GPU is free, 1 of 1]}}\n", tmp_path)
+    scene = scene_of(ONE + "expect: {at: 10, reason: {b: [the only GPU is in use, 1 of 1]}}\n", tmp_path)
     assert check_scene(scene, "fifo", "pack") == [
-        "at 10 s (line 6): the reason of b is 'waits for 1 GPU; none of the 1 GPU is free', "
+        "at 10 s (line 6): the reason of b is 'waits for 1 GPU; the only GPU is in use', "
         "expected '1 of 1' in it"
     ]
     monkeypatch.setattr(scenario_invariants, "reasons", lambda engine: {})

@@ -189,7 +189,11 @@ def would_start(engine: Engine, job_id: str, request: Request, *, relaxed: bool 
 
 
 def _copy(engine: Engine) -> Engine:
-    """A scratch copy; what never changes is shared."""
+    """A scratch copy; what never changes is shared.
+
+    Raises:
+        PolicyError: the policy holds what can't be copied.
+    """
     shared: dict[int, Any] = {id(engine.state.cluster): engine.state.cluster}
     for job in engine.state.jobs.values():
         shared[id(job.job)] = job.job
@@ -198,7 +202,10 @@ def _copy(engine: Engine) -> Engine:
             shared[id(job.allocation)] = job.allocation
     for members in engine.state.classes.values():
         shared[id(members.request)] = members.request
-    return copy.deepcopy(engine, shared)
+    try:
+        return copy.deepcopy(engine, shared)
+    except FAILURES as error:
+        raise engine._failed_policy(error) from error
 
 
 def _hint(change: str, asked: Request, instead: Request) -> Hint:

@@ -250,7 +250,7 @@ class Conservative:
             inquiry.known["reservations"] = self._reservations(view, inquiry.ordering)
         reservations: dict[JobView, int | None] = inquiry.known["reservations"]
         if job not in reservations:
-            return inquiry.behind(job, inquiry.queue[self.depth - 1], None)
+            return inquiry.too_far_back(job, self.depth)
         at, lack = reservations[job], inquiry.lacks(job)
         if at is None or at == view.now:
             return lack

@@ -42,7 +42,7 @@ def by_key(inquiry: Inquiry, job: JobView) -> Reason | None:
     request, runners = job.job.request, inquiry.runners
     challenge = inquiry.ordering.challenge(job, inquiry.view.now)
     if runners.weakest is None or runners.weakest <= challenge:
-        return extended(reason, ", and no running job gives way to it")
+        return extended(reason, "; no running job gives way to it")
     nodes = inquiry.view.capacity.eligible(request)
     one = inquiry.pooled or inquiry.on_one(request, False) or request.gpus <= GPU
     need = request.gpus if inquiry.pooled else -(-request.gpus // GPU) * GPU
@@ -73,14 +73,14 @@ def not_enough(inquiry: Inquiry, reason: Reason, need: int, reach: int | None) -
         reach: milli-GPUs that can be; None = it needs them on several nodes.
     """
     if reach is None:
-        return extended(reason, ", and evicting all who give way to it would not be enough")
+        return extended(reason, "; evicting all who give way to it would not be enough")
     if reach >= need:
         return reason  # it has not been decided since
     free = words.gpus(need).removesuffix(" GPUs").removesuffix(" GPU")
     if inquiry.pooled:
-        text = f", and evicting others can make {words.gpus(reach)} free at most"
+        text = f"; evicting others can make {words.gpus(reach)} free at most"
     else:
-        text = f", and no node can reach {free} free by evicting others: at most {words.gpus(reach)}"
+        text = f"; no node can reach {free} free by evicting others: at most {words.gpus(reach)}"
     return extended(reason, text, reachable_gpus=reach)
 
 
@@ -104,8 +104,8 @@ def by_turn(
     if full is not None:
         return full
     stopper = _stopper(inquiry, job.job.tenant)
-    if stopper is not None and stopper.pending_key < job.pending_key:
-        return inquiry.behind(job, stopper, _full(inquiry, stopper))
+    if stopper is not None and stopper[0].pending_key < job.pending_key:
+        return inquiry.behind(job, *stopper)
     lack = inquiry.lacks(job)
     if lack is None:
         return _kept(inquiry, job, promises, nodes)
@@ -143,20 +143,16 @@ def _full(inquiry: Inquiry, job: JobView) -> Reason | None:
     return Reason(Level.LIMIT, text, numbers, {"queue": queue.name})
 
 
-def _stopper(inquiry: Inquiry, tenant: str) -> JobView | None:
-    """The first waiting job of a queue that its limit holds back: what comes behind waits for it."""
+def _stopper(inquiry: Inquiry, tenant: str) -> tuple[JobView, Reason] | None:
+    """The first waiting job of a queue that a limit holds back, and how: what comes behind waits for it."""
     key = ("stopper", tenant)
     if key not in inquiry.known:
-        quotas = inquiry.quotas
-        inquiry.known[key] = next(
-            (
-                job
-                for job in inquiry.queue
-                if job.job.tenant == tenant and not quotas.refusal(job) and quotas.full(job) is not None
-            ),
-            None,
+        allowed = (
+            job for job in inquiry.queue if job.job.tenant == tenant and not inquiry.quotas.refusal(job)
         )
-    found: JobView | None = inquiry.known[key]
+        pairs = ((job, _full(inquiry, job)) for job in allowed)
+        inquiry.known[key] = next(((job, full) for job, full in pairs if full is not None), None)
+    found: tuple[JobView, Reason] | None = inquiry.known[key]
     return found
 
 
@@ -250,17 +246,17 @@ def _entitled(inquiry: Inquiry, job: JobView, reason: Reason) -> Reason:
     """Whether it is the queue's own share that keeps it from taking GPUs back."""
     queue = _own_queue_with_enough(inquiry, job)
     if queue is None:
-        return extended(reason, ", and no running job gives way to it")
+        return extended(reason, "; no running job gives way to it")
     quotas = inquiry.quotas
     fair = queue.reclaim == "fair-share"
     held, claim = quotas.used[queue.name], quotas.claim(queue, fair)
     if queue.reclaim == "none":
-        text = f", and queue {queue.name} takes nothing back from others"
+        text = f"; queue {queue.name} takes nothing back from others"
     elif not claim:
-        text = f", and queue {queue.name} is guaranteed none: it gets what others leave"
+        text = f"; queue {queue.name} is guaranteed none: it gets what others leave"
     else:
         what = "are its fair share" if fair else "it is guaranteed"
-        text = f", and queue {queue.name} holds {words.gpus(held)} of the {words.gpus(claim)} that {what}: "
+        text = f"; queue {queue.name} holds {words.gpus(held)} of the {words.gpus(claim)} that {what}: "
         text += "with this job it would hold more, so nobody gives way"
     more = {**reason.numbers, "queue_held_gpus": held, "queue_claim_gpus": claim}
     return Reason(Level.QUOTA, f"{reason.sentence}{text}", more, {"queue": queue.name})

@@ -67,17 +67,23 @@ def not_yet(inquiry: Inquiry, job: JobView) -> Reason | None:
     return Reason(Level.EARLIEST_START, f"must not start before {words.time(at)}", {"not_before_ns": at})
 
 
+def _on(inquiry: Inquiry, allocation: Allocation) -> list[str]:
+    """Jobs that are stopping on these GPUs."""
+    found: dict[str, None] = {}
+    for share in allocation.shares:
+        for other in inquiry.view.on_node(share.node):
+            if other.phase is Phase.STOPPING and _overlap(share, allocation_of(other)):
+                found[other.job.id] = None
+    return list(found)
+
+
 def _stopping(inquiry: Inquiry, job: JobView) -> Reason:
     """Who still sits on the GPUs that were chosen for the job."""
     view = inquiry.view
     mine = allocation_of(job)
-    found: dict[str, None] = {}
-    for share in mine.shares:
-        for other in view.on_node(share.node):
-            if other.phase is Phase.STOPPING and _overlap(share, allocation_of(other)):
-                found[other.job.id] = None
+    found = _on(inquiry, mine)
     where = "" if inquiry.pooled else f" on {words.node_names(view.cluster, mine.nodes)}"
-    who = words.names(list(found))
+    who = words.names(found)
     text = f"has its {words.gpus(job.gpus)}{where} and starts once "
     text += f"{who} {'has' if len(found) == 1 else 'have'} stopped there" if found else "they are empty"
     numbers = {"asked_gpus": job.gpus, "stopping_jobs": len(found)}
@@ -107,6 +113,12 @@ def unsaid(inquiry: Inquiry, job: JobView, policy: str, round_: int) -> Reason:
     if allocation is None:
         return inquiry.lacks(job) or Reason(Level.POLICY, f"is left waiting by {policy}")
     where = "" if inquiry.pooled else f" on {words.node_names(inquiry.view.cluster, allocation.nodes)}"
+    who = _on(inquiry, allocation)
+    if who:
+        text = f"could go where {words.names(who)} {'is' if len(who) == 1 else 'are'} still stopping{where}, "
+        text += "after which the next decision is made"
+        numbers = {"asked_gpus": job.gpus, "stopping_jobs": len(who)}
+        return Reason(Level.STOPPING, text, numbers, {"stopping": words.names(who)})
     text = f"waits although there is room{where}: {policy} does not say why"
     return Reason(Level.POLICY, text, {"asked_gpus": job.gpus})
 

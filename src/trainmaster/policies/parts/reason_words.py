@@ -16,11 +16,9 @@ def gpus(milli: int) -> str:
     """An amount of GPUs.
 
     >>> gpus(8000), gpus(1000), gpus(250), gpus(1500)
-    ('8 GPUs', '1 GPU', '0.25 of a GPU', '1.5 GPUs')
+    ('8 GPUs', '1 GPU', '0.25 GPU', '1.5 GPUs')
     """
-    if milli < GPU:
-        return f"{to_gpus(milli)} of a GPU" if milli else "no GPU"
-    return f"{to_gpus(milli)} GPU{'' if milli == GPU else 's'}"
+    return f"{to_gpus(milli)} GPU{'' if 0 < milli <= GPU else 's'}"
 
 
 def free(milli: int) -> str:
@@ -118,4 +116,4 @@ def labels(pairs: Sequence[tuple[str, str]]) -> str:
 
 def node_names(cluster: Cluster, nodes: Sequence[int]) -> str:
     """A few nodes by name."""
-    return names([cluster.nodes[node].name for node in nodes])
+    return names([cluster.nodes[node].name for node in dict.fromkeys(nodes)])

@@ -16,7 +16,7 @@ from trainmaster.model.allocation import Allocation, bits
 from trainmaster.model.job import Request
 from trainmaster.model.ports import CapacityView, JobView, Ordering
 from trainmaster.model.reason import Glance, Level, Reason
-from trainmaster.model.units import GPU
+from trainmaster.model.units import GPU, to_gpus
 from trainmaster.policies.parts import reason_words as words
 from trainmaster.policies.parts.admission import Quotas
 from trainmaster.policies.parts.placement import EVERYWHERE, Placement
@@ -246,7 +246,7 @@ class Inquiry:
             return None
         which = words.node_names(self.view.cluster, down)
         are = "is" if len(down) == 1 else "are"
-        text = f"{asked}, which the nodes that take jobs don't have: {which} {are} down or drained"
+        text = f"{asked}; {which} {are} down or drained, and no other nodes could take it"
         return Reason(Level.HEALTH, text, {**numbers, "nodes_down": len(down)}, {"nodes": which})
 
     def _picky(
@@ -311,9 +311,14 @@ class Inquiry:
         if request.gpus < GPU:
             text = f"{asked}; no GPU has so much left"
         elif free.milli < request.gpus:
-            of = f" of the {words.gpus(free.total)}{words.of_types(request.gpu_types)}"
-            amount, verb = words.free(free.milli).split(" ", 1)
-            text = f"{asked}; {amount}{of} {verb}"
+            types = words.of_types(request.gpu_types)
+            if free.milli:
+                text = f"{asked}; {to_gpus(free.milli)} of {words.gpus(free.total)}{types} "
+                text += "is free" if free.milli <= GPU else "are free"
+            elif free.total == GPU:
+                text = f"{asked}; the only GPU{types} is in use"
+            else:
+                text = f"{asked}; all {words.gpus(free.total)}{types} are in use"
         else:
             return None
         return Reason(Level.CAPACITY, text, {**numbers, "cluster_gpus": free.total})
@@ -334,9 +339,12 @@ class Inquiry:
         if one and len(large) < nodes.bit_count():
             here = self.free(sum(1 << node for node in large))
             if here.milli < request.gpus:
-                have = "has" if len(large) == 1 else "have"
-                text = f"{asked}; {words.count(len(large), 'node')} {have} so many, with at most "
-                text += f"{words.gpus(here.most)} free on one"
+                only = words.node_names(self.view.cluster, large)
+                most = words.gpus(here.most) if here.most else "none"
+                text = (
+                    f"{asked}; only {only} {'has' if len(large) == 1 else 'have'} so many, {most} free there"
+                )
+                text += " at most" if len(large) > 1 else ""
                 return Reason(Level.NODE_SHAPE, text, {**numbers, "nodes_large_enough": len(large)})
         text = f"{asked}, and what is free is fragmented: {words.gpus(free.milli)} are free on "
         text += f"{words.count(free.nodes, 'node')}, at most {words.gpus(free.most)} on one"
@@ -348,11 +356,18 @@ class Inquiry:
 
     # -- order ------------------------------------------------------------------------------------
 
-    def behind(self, job: JobView, first: JobView, why: Reason | None) -> Reason:
+    def behind(self, job: JobView, first: JobView, why: Reason) -> Reason:
         """The job stands behind another that has to start first, which waits for `why`."""
         place = self.places[job]
         ahead = first.job.id
-        text = f"stands {words.ordinal(place)} in the queue, behind {ahead}"
-        text += f", which {why.sentence}" if why is not None else ", which has to start first"
-        numbers = {"place": place, "waiting_jobs": len(self.queue)}
-        return Reason(Level.ORDER, text, numbers, {"behind": ahead})
+        text = f"stands {words.ordinal(place)} in the queue, behind {ahead}, which {why.sentence}"
+        return Reason(Level.ORDER, text, self._place(job), {"behind": ahead})
+
+    def too_far_back(self, job: JobView, depth: int) -> Reason:
+        """Only so many of the first waiting jobs are considered."""
+        place = words.ordinal(self.places[job])
+        text = f"stands {place} in the queue, and only the first {depth} are considered"
+        return Reason(Level.ORDER, text, {**self._place(job), "considered_jobs": depth})
+
+    def _place(self, job: JobView) -> dict[str, int]:
+        return {"place": self.places[job], "waiting_jobs": len(self.queue)}

@@ -72,7 +72,6 @@ class FairShares:
         # What each queue wants, as far as its limit lets it have that.
         self._wanted = {queue.name: 0 for queue in tree.queues}
         self._shares = dict(self._wanted)
-        self._now = MappingProxyType(self._shares)
         self._stale = False
         self._capacity = 0
         self.resize(capacity)
@@ -109,7 +108,7 @@ class FairShares:
         if self._stale:
             self._divide()
             self._stale = False
-        return self._now
+        return MappingProxyType(self._shares)
 
     def _divide(self) -> None:
         wanted, shares = self._wanted, self._shares

@@ -9,7 +9,7 @@ below the other's level: equal tenants never take turns evicting each other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from trainmaster.model.ports import ClusterView, JobView, Ordering
@@ -43,7 +43,7 @@ class DominantShare(Order):
         self.uses_estimates = inner.uses_estimates
         self._allocated: Mapping[str, int] = {}
         self._weights: Mapping[str, float] = {}
-        self._holders: Collection[JobView] = ()
+        self._view: ClusterView | None = None
         self._levels: dict[JobView, int] | None = None
 
     def pending_key(self, job: JobView, now: int) -> int:
@@ -77,7 +77,7 @@ class DominantShare(Order):
 
     def refresh(self, view: ClusterView) -> None:
         """Look at the shares as they are now; levels are worked out when one is asked for."""
-        self._allocated, self._weights, self._holders = view.allocated, view.weights, view.holders
+        self._allocated, self._weights, self._view = view.allocated, view.weights, view
         self._levels = None
 
     def memory(self) -> dict[str, Any]:
@@ -96,7 +96,8 @@ class DominantShare(Order):
         """For each job that holds GPUs, its tenant's share up to and including it."""
         totals: dict[str, int] = {}
         levels = {}
-        for job in sorted(self._holders, key=lambda job: (job.job.submit, job.job.sequence)):
+        holders = () if self._view is None else self._view.holders
+        for job in sorted(holders, key=lambda job: (job.job.submit, job.job.sequence)):
             tenant = job.job.tenant
             total = totals[tenant] = totals.get(tenant, 0) + job.gpus
             levels[job] = self._level(total, tenant)
