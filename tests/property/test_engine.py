@@ -19,6 +19,7 @@ from trainmaster.model.errors import PolicyError
 from trainmaster.model.event import Cancelled, Failed, Lost
 from trainmaster.model.job import Job, Request
 from trainmaster.model.ports import Phase
+from trainmaster.model.queues import Queue, QueueTree
 from trainmaster.model.units import SECOND
 from trainmaster.policies.registry import create
 from trainmaster.predict import make_predictor
@@ -70,7 +71,8 @@ class Case:
             for job in self.jobs
         ]
         how = (self.placement, self.relax_s, self.predictor, self.seed)
-        return f"Case({nodes}, {how}, {jobs}, {self.script})"
+        tree = self.cluster.queues
+        return f"Case({nodes}, {tree and tree.queues}, {how}, {jobs}, {self.script})"
 
 
 @st.composite
@@ -78,9 +80,27 @@ def clusters(draw: st.DrawFn) -> Cluster:
     """One to four nodes, equal or not, with or without types."""
     sizes = draw(st.lists(st.sampled_from((1, 2, 4)), min_size=1, max_size=4))
     kinds = draw(st.sampled_from((("",), ("A",), ("A", "B"))))
-    return Cluster(
-        tuple(Node(f"n{index}", gpus, kinds[index % len(kinds)]) for index, gpus in enumerate(sizes))
-    )
+    nodes = tuple(Node(f"n{index}", gpus, kinds[index % len(kinds)]) for index, gpus in enumerate(sizes))
+    return Cluster(nodes, queues=draw(st.one_of(st.none(), trees(sum(sizes)))))
+
+
+@st.composite
+def trees(draw: st.DrawFn, gpus: int) -> QueueTree:
+    """Queues for the three tenants, two of them in a group or not; none has a limit."""
+    group = draw(st.booleans())
+    queues = [Queue("group", weight=draw(st.sampled_from((1, 2))))] if group else []
+    for name in "abc":
+        queues.append(
+            Queue(
+                name,
+                "group" if group and name != "c" else None,
+                guaranteed=draw(st.integers(0, gpus)) * 1000,
+                weight=draw(st.sampled_from((0, 1, 1, 3))),
+                priority=draw(st.sampled_from((0, 0, 1))),
+                reclaim=draw(st.sampled_from(("quota", "fair-share", "none"))),
+            )
+        )
+    return QueueTree(tuple(queues))
 
 
 @st.composite

@@ -18,6 +18,7 @@ from heapq import heapify, heappop, heapreplace
 
 from trainmaster.model.ports import ClusterView, JobView, TenantView
 from trainmaster.model.queues import Queue, QueueTree
+from trainmaster.model.units import GPU
 from trainmaster.policies.parts.shares import FairShares
 from trainmaster.policies.parts.victims import may_stop
 
@@ -39,18 +40,17 @@ class Quotas:
         self.used: dict[str, int] = {}
         self._tenants: Mapping[str, TenantView] = {}
         self._names: dict[str, str] = {}
-        self._shares: FairShares | None = None
         self._claims: FairShares | None = None
-        self._capacity = -1
+        self._asked = False
 
     def begin(self, view: ClusterView) -> None:
         """Take up what queues hold and want now."""
         self._tenants = view.tenants
+        self._asked = False
         tree = self._tree(view)
-        capacity = view.cluster.gpus * 1000
         if tree is not self.tree:
             self.tree = tree
-            self._shares, self._claims = FairShares(tree, capacity), FairShares(tree, capacity)
+            self._claims = FairShares(tree, view.cluster.gpus * GPU)
         self.used = dict.fromkeys((queue.name for queue in tree.queues), 0)
         for tenant, account in self._tenants.items():
             if account.held and not self.unknown(tenant):
@@ -133,11 +133,14 @@ class Quotas:
             # Who has no weight uses what is left over, and can claim none of it.
             return queue.guaranteed
         assert self._claims is not None and self.tree is not None
-        accounts = self._accounts()
-        for leaf in self.tree.leaves:
-            account = accounts.get(leaf.name)
-            wants = account is not None and (account.held or account.waiting)
-            self._claims.ask(leaf.name, 1 << 60 if wants else 0)
+        if not self._asked:
+            # Who wants anything, running or waiting, stays the same throughout a decision.
+            self._asked = True
+            accounts = self._accounts()
+            for leaf in self.tree.leaves:
+                account = accounts.get(leaf.name)
+                wants = account is not None and (account.held or account.waiting)
+                self._claims.ask(leaf.name, 1 << 60 if wants else 0)
         return self._claims.now[queue.name]
 
     def borrowed(self, job: JobView, now: int) -> list[JobView]:
@@ -145,6 +148,8 @@ class Quotas:
         which they would go: each time the last job of the leaf that holds most beyond its claim
         for its weight. Whatever part of them goes, no queue falls below its claim by that."""
         assert self.tree is not None
+        if not any(self._can_claim(queue, job.gpus) for queue in self.path(job.job.tenant)):
+            return []
         accounts = self._accounts()
         held = dict(self.used)
         stacks: dict[str, list[JobView]] = {}
@@ -187,16 +192,22 @@ class Quotas:
         """Tenants by the name of their queue."""
         return {self._names.get(tenant, tenant): account for tenant, account in self._tenants.items()}
 
+    def _can_claim(self, queue: Queue, gpus: int, used: int | None = None) -> bool:
+        """Whether the queue can claim so many GPUs more than it uses."""
+        if queue.reclaim == "none":
+            return False
+        used = self.used[queue.name] if used is None else used
+        return used + gpus <= self.claim(queue, queue.reclaim == "fair-share")
+
     def _rival(self, job: JobView, other: str, *, alone: bool = False) -> Rival | None:
         """The queue in which `other` competes with the job's own, if that can claim so many GPUs
         there (`alone`: as if it held none yet)."""
         for own, queue in zip(self.path(job.job.tenant)[::-1], self.path(other)[::-1], strict=False):
             if own.name == queue.name:
                 continue
-            fair = own.reclaim == "fair-share"
-            used = 0 if alone else self.used[own.name]
-            if own.reclaim == "none" or used + job.gpus > self.claim(own, fair):
+            if not self._can_claim(own, job.gpus, 0 if alone else None):
                 return None
+            fair = own.reclaim == "fair-share"
             return Rival(queue, self.claim(queue, fair), fair)
         return None
 

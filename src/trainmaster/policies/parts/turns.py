@@ -161,7 +161,7 @@ class Turns:
         candidates = self._weaker(view, job)
         if not excess:
             candidates += self.quotas.borrowed(job, view.now)
-        if view.capacity.free_milli + sum(victim.gpus for victim in candidates) < job.gpus:
+        if not candidates or view.capacity.free_milli + sum(victim.gpus for victim in candidates) < job.gpus:
             return False
         victims = make_room(
             view.capacity, placement, members.request, candidates, at_least=excess, nodes=nodes
