@@ -65,7 +65,7 @@ class Life:
         placed = cluster.as_pool() if placement == "pool" else cluster
         relax_s = rng.choice((None, None, 15.0))
         policy = create(specification, placement=placement, relax_s=relax_s)
-        predictor = make_predictor(rng.choice(("oracle", "history", "declared")), lambda job: LENGTH)
+        predictor = make_predictor(rng.choice(("oracle", "declared")), lambda job: LENGTH)
         self.world = QueuedWorld(placed, policy, predictor)
         self.relaxed = relax_s is not None
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from trainmaster.core.capacity import Capacity, capacity_of
 from trainmaster.core.plan import View
-from trainmaster.core.state import NOMINATED, PENDING, STARTING, UNKNOWN, JobState, PendingJobs, State
+from trainmaster.core.state import NOMINATED, PENDING, STARTING, JobState, PendingJobs, State
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.errors import FAILURES, InputError, PolicyError, TrainmasterError, nearest
 from trainmaster.model.job import Request
@@ -166,6 +166,8 @@ def _tried(engine: Engine, job: JobState, proposals: Sequence[Proposal]) -> Iter
 def would_start(engine: Engine, job_id: str, request: Request, *, relaxed: bool = False) -> bool:
     """Whether a waiting job would start now if it asked this instead: a copy of the engine decides.
 
+    It is expected to run as long as before.
+
     Args:
         relaxed: whether any nodes would do.
     """
@@ -177,8 +179,6 @@ def would_start(engine: Engine, job_id: str, request: Request, *, relaxed: bool 
     state.withdraw(job)
     job.job = replace(job.job, request=request)
     job.gpus, job.members = request.gpus, None
-    if job.estimate is not UNKNOWN:
-        job.estimate = twin.predictor.predict(job.job, job.attained(now), now)
     state.enqueue(job, now)
     if relaxed:
         state.requeue(job, relaxed=True)

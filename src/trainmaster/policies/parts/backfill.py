@@ -201,7 +201,7 @@ class Easy(InOrder):
         at, allocation, _ = inquiry.known["reservation"]
         if job is not head:
             return promised(inquiry, job, head, at)
-        return lack if lack is None or allocation is None else awaiting(lack, at)
+        return lack if lack is None or allocation is None else awaiting(inquiry, lack, at)
 
 
 def _first(entry: tuple[int, JobView, PendingClass]) -> int:
@@ -254,7 +254,7 @@ class Conservative:
         at, lack = reservations[job], inquiry.lacks(job)
         if at is None or at == view.now:
             return lack
-        return promised(inquiry, job, None, at) if lack is None else awaiting(lack, at)
+        return promised(inquiry, job, None, at) if lack is None else awaiting(inquiry, lack, at)
 
     def _reservations(self, view: ClusterView, ordering: Ordering) -> dict[JobView, int | None]:
         """When the GPUs of each job are reserved; None = never."""

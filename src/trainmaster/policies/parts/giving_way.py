@@ -58,10 +58,9 @@ def by_key(inquiry: Inquiry, job: JobView) -> Reason | None:
 def protected(inquiry: Inquiry, job: JobView, until: int, victim: JobView) -> Reason:
     """A job that would give way may not be stopped yet."""
     name = victim.job.id
-    text = (
-        f"waits for {inquiry.asks(job.job.request)}; {name} gives way to it, but may not be stopped before "
-    )
-    text += f"{words.time(until)}: its minimum run time"
+    when = words.instant(until, inquiry.view.now)
+    text = f"waits for {inquiry.asks(job.job.request)}; {name} would give way to it, but may not be stopped "
+    text += f"before {when}: its minimum run time"
     return Reason(Level.PROTECTION, text, {"asked_gpus": job.gpus, "until_ns": until}, {"protected": name})
 
 
@@ -109,10 +108,10 @@ def by_turn(
     lack = inquiry.lacks(job)
     if lack is None:
         return _kept(inquiry, job, promises, nodes)
+    if preempt:
+        lack = by_queue(inquiry, job, lack, nodes)
     own = next((at for other, at, where in promises if other is job and where), None)
-    if own is not None:
-        lack = awaiting(lack, own)
-    return by_queue(inquiry, job, lack, nodes) if preempt else lack
+    return lack if own is None else awaiting(inquiry, lack, own)
 
 
 def _refused(inquiry: Inquiry, job: JobView) -> Reason | None:

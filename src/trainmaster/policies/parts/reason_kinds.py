@@ -31,9 +31,10 @@ def extended(reason: Reason, text: str, **numbers: int) -> Reason:
     return replace(reason, sentence=f"{reason.sentence}{text}", numbers={**reason.numbers, **numbers})
 
 
-def awaiting(reason: Reason, at: int) -> Reason:
+def awaiting(inquiry: Inquiry, reason: Reason, at: int) -> Reason:
     """The reason of a job whose GPUs are expected to be free at an instant, and are kept for it."""
-    return extended(reason, f"; they are reserved for it and expected at {words.time(at)}", expected_ns=at)
+    when = words.instant(at, inquiry.view.now)
+    return extended(reason, f"; GPUs are kept for it, and expected to be free at {when}", expected_ns=at)
 
 
 def promised(inquiry: Inquiry, job: JobView, to: JobView | None, at: int) -> Reason:
@@ -48,12 +49,11 @@ def promised(inquiry: Inquiry, job: JobView, to: JobView | None, at: int) -> Rea
     end = job.expected_end(now)
     numbers = {"asked_gpus": job.gpus, "promised_ns": at, "expected_end_ns": end}
     if to is None:
-        text = (
-            f"{asked}, which are free but kept for jobs before it; its own are expected at {words.time(at)}"
-        )
+        text = f"{asked}, which are free but kept for jobs before it; its own are expected at "
+        text += words.instant(at, now)
         return Reason(Level.PROMISE, text, numbers)
-    text = f"{asked}, which are free but promised to {to.job.id} from {words.time(at)} on; "
-    text += f"it is expected to run until {words.time(end)}"
+    text = f"{asked}, which are free but promised to {to.job.id} from {words.instant(at, now)} on; "
+    text += f"it is expected to run until {words.instant(end, now)}"
     return Reason(Level.PROMISE, text, numbers, {"promised_to": to.job.id})
 
 
@@ -64,7 +64,11 @@ def not_yet(inquiry: Inquiry, job: JobView) -> Reason | None:
         return _stopping(inquiry, job)
     if at <= inquiry.view.now:
         return None
-    return Reason(Level.EARLIEST_START, f"must not start before {words.time(at)}", {"not_before_ns": at})
+    return Reason(
+        Level.EARLIEST_START,
+        f"must not start before {words.instant(at, inquiry.view.now)}",
+        {"not_before_ns": at},
+    )
 
 
 def _on(inquiry: Inquiry, allocation: Allocation) -> list[str]:
@@ -107,7 +111,8 @@ def unsaid(inquiry: Inquiry, job: JobView, policy: str, round_: int) -> Reason:
     now = inquiry.view.now
     if round_ and now % round_:
         at = now - now % round_ + round_
-        text = f"waits for the next decision at {words.time(at)}: {policy} decides every {words.time(round_)}"
+        when = words.instant(at, now)
+        text = f"waits for the next decision at {when}: {policy} decides every {words.span(round_)}"
         return Reason(Level.ROUND, text, {"decides_ns": at})
     allocation = inquiry.room(job)
     if allocation is None:

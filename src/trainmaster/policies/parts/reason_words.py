@@ -63,13 +63,27 @@ def names(found: Collection[str]) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-def time(ns: int) -> str:
-    """A length of time or an instant of the clock.
+def span(ns: int) -> str:
+    """A length of time, in a unit that people would use.
 
-    >>> time(90 * 10**9), time(1_234_567_890)
-    ('90 s', '1.235 s')
+    >>> [span(seconds * 10**9) for seconds in (5, 600, 13_320, 400_000)]
+    ['5 s', '10 min', '3.7 h', '4.6 days']
     """
-    return f"{round(to_seconds(ns), 3):,.12g} s"
+    seconds = to_seconds(ns)
+    for unit, size, most in (("s", 1.0, 120.0), ("min", 60.0, 7_200.0), ("h", 3_600.0, 172_800.0)):
+        if seconds < most:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 86_400:,.1f} days"
+
+
+def instant(at: int, now: int) -> str:
+    """An instant of the clock, and how far away it is.
+
+    >>> instant(1_234_567_890, 0), instant(413_411 * 10**9, 400_000 * 10**9)
+    ('1.235 s (in 1.23 s)', '413,411 s (in 3.73 h)')
+    """
+    seconds = f"{round(to_seconds(at), 3):,.12g} s"
+    return f"{seconds} (in {span(at - now)})" if at > now else seconds
 
 
 def asks(request: Request, *, on_one: bool) -> str:

@@ -347,11 +347,11 @@ class Inquiry:
                 text += " at most" if len(large) > 1 else ""
                 return Reason(Level.NODE_SHAPE, text, {**numbers, "nodes_large_enough": len(large)})
         text = f"{asked}, and what is free is fragmented: {words.gpus(free.milli)} are free on "
-        text += f"{words.count(free.nodes, 'node')}, at most {words.gpus(free.most)} on one"
+        text += f"{words.count(free.nodes, 'node')}, at most {to_gpus(free.most)} on one"
         if not one:
             whole = (capacity.whole & nodes).bit_count()
             numbers = {**numbers, "nodes_wholly_free": whole}
-            text += f", {words.count(whole, 'node')} wholly free"
+            text += f", {words.count(whole, 'node') if whole else 'no node'} wholly free"
         return Reason(Level.FRAGMENTATION, text, numbers)
 
     # -- order ------------------------------------------------------------------------------------
