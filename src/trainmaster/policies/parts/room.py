@@ -130,7 +130,7 @@ def _slots(
     """Places of `size` milli-GPUs on one node, at most so many on each, and what they cost."""
     slots: list[Slot] = []
     several = not taken and most > 1
-    for node in bits(nodes):
+    for node in (*by_node, *_free_besides(capacity, by_node, size, most, nodes)):
         if node in taken:
             continue
         left = capacity.free_on(node) * GPU
@@ -150,6 +150,24 @@ def _slots(
             slots.append((ranks[-1] if ranks else -1, node, tuple(ranks)))
             left -= size
     return slots
+
+
+def _free_besides(
+    capacity: CapacityView, by_node: Collection[int], size: int, most: int, nodes: int
+) -> list[int]:
+    """Nodes without candidates that have `size` free, as many as can be of use."""
+    for node in by_node:
+        nodes &= ~(1 << node)
+    if size < GPU:
+        place = capacity.shared_device(size, nodes)
+        if place is not None:
+            return [place[0]]
+    found: list[int] = []
+    for free in range(-(-size // GPU), capacity.largest_node + 1):
+        if len(found) >= most:
+            break
+        found += bits(capacity.with_free[free] & nodes)
+    return found
 
 
 def needed(

@@ -19,6 +19,7 @@ from typing import Any
 from trainmaster.model.allocation import Allocation, bits
 from trainmaster.model.ports import ANYBODY, ClusterView, JobView, Ordering, PendingClass, Phase
 from trainmaster.model.reason import Reason
+from trainmaster.model.units import SECOND
 from trainmaster.policies.parts.admission import Quotas, Turn, weakest_last
 from trainmaster.policies.parts.backfill import reservation
 from trainmaster.policies.parts.giving_way import by_turn
@@ -27,6 +28,10 @@ from trainmaster.policies.parts.queue import Heads
 from trainmaster.policies.parts.reasons import Inquiry
 from trainmaster.policies.parts.room import make_room
 from trainmaster.policies.parts.victims import may_stop
+
+ANEW_AFTER = 60 * SECOND
+"""A promise that wasn't kept in time is made anew at most so often: jobs that outlive their estimates
+are expected to end at once, again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,13 @@ class Promise:
         job: who waits.
         at: when they are expected to be free, ns.
         nodes: mask of their nodes.
+        made: when it was made, ns.
     """
 
     job: JobView
     at: int
     nodes: int
+    made: int
 
 
 class Turns:
@@ -81,7 +88,7 @@ class Turns:
     def memory(self) -> dict[str, Any]:
         """The promises: when they are due and where was settled when they were made."""
         promises = [
-            [list(kind), promise.job.job.id, promise.at, bits(promise.nodes)]
+            [list(kind), promise.job.job.id, promise.at, bits(promise.nodes), promise.made]
             for kind, promise in self.promises.items()
             if promise.job.phase is Phase.PENDING
         ]
@@ -89,8 +96,8 @@ class Turns:
 
     def recall(self, memory: Mapping[str, Any], view: ClusterView, jobs: Mapping[str, JobView]) -> None:
         """Keep these promises."""
-        for kind, name, at, nodes in memory.get("promises", ()):
-            self.promises[tuple(kind)] = Promise(jobs[name], at, sum(1 << node for node in nodes))
+        for kind, name, at, nodes, made in memory.get("promises", ()):
+            self.promises[tuple(kind)] = Promise(jobs[name], at, sum(1 << node for node in nodes), made)
 
     def explain(self, inquiry: Inquiry, job: JobView) -> Reason | None:
         """See `Explains`."""
@@ -217,7 +224,7 @@ class Turns:
         for kind, promise in tuple(self.promises.items()):
             if promise.job.phase is not Phase.PENDING:
                 del self.promises[kind]
-            elif promise.at <= now:
+            elif promise.at <= now and now - promise.made >= ANEW_AFTER:
                 self._make(view, placement, kind, promise.job)
         if self._promise_after is None:
             return
@@ -254,7 +261,7 @@ class Turns:
     def _make(self, view: ClusterView, placement: Placement, kind: tuple[str, ...], job: JobView) -> None:
         at, allocation, _ = reservation(view, job, False, placement)
         nodes = 0 if allocation is None else sum(1 << node for node in set(allocation.nodes))
-        self.promises[kind] = Promise(job, at, nodes)
+        self.promises[kind] = Promise(job, at, nodes, view.now)
 
 
 def _age(job: JobView) -> tuple[int, int]:
