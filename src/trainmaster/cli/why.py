@@ -150,19 +150,11 @@ def _by_level(reasons: dict[str, Reason]) -> list[tuple[Level, list[str]]]:
 
 
 def _by_sentence(reasons: dict[str, Reason], names: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """Jobs that wait for the same, most first; of those behind one job, the first one's sentence."""
+    """Jobs that wait for the same, most first."""
     groups: dict[str, list[str]] = {}
     for name in names:
-        reason = reasons[name]
-        key = reason.names.get("behind") or reason.names.get("promised_to") or reason.sentence
-        groups.setdefault(key, []).append(name)
-    ordered = sorted(groups.values(), key=lambda members: -len(members))
-    return [(_in_common(reasons[members[0]]), members) for members in ordered]
-
-
-def _in_common(reason: Reason) -> str:
-    """The sentence without the job's own place in the queue."""
-    return reason.sentence.split(", ", 1)[1] if "behind" in reason.names else reason.sentence
+        groups.setdefault(reasons[name].common, []).append(name)
+    return sorted(groups.items(), key=lambda group: -len(group[1]))
 
 
 def _named(names: Sequence[str]) -> str:

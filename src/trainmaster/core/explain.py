@@ -20,7 +20,7 @@ from trainmaster.core.state import NOMINATED, PENDING, STARTING, JobState, Pendi
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.errors import FAILURES, InputError, PolicyError, TrainmasterError, nearest
 from trainmaster.model.job import Request
-from trainmaster.model.ports import JobView, Predictor
+from trainmaster.model.ports import JobView, Phase, Predictor
 from trainmaster.model.reason import Hint, Proposal, Reason
 from trainmaster.model.units import to_gpus
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from trainmaster.core.engine import Engine
 
 T = TypeVar("T")
+
+GIVEN = (NOMINATED, STARTING)
+"""Phases of a job that has been given GPUs."""
 
 
 class Look(View):
@@ -151,31 +154,37 @@ def _tried(engine: Engine, job: JobState, proposals: Sequence[Proposal]) -> Iter
     """Those of the proposals that hold."""
     for proposal in proposals:
         options = proposal.options
+        phases: dict[int, Phase] = {}
         # The options from `high` on would start, those before `low` would not.
         low, high = 0, len(options)
         while low < high:
             middle = (low + high) // 2
-            if would_start(engine, job.job.id, options[middle], relaxed=proposal.relaxed):
+            phases[middle] = _phase_if(engine, job.job.id, options[middle], proposal.relaxed)
+            if phases[middle] in GIVEN:
                 high = middle
             else:
                 low = middle + 1
         if high < len(options):
-            yield _hint(proposal.change, job.job.request, options[high])
+            yield _hint(proposal.change, job.job.request, options[high], phases[high])
 
 
 def would_start(engine: Engine, job_id: str, request: Request, *, relaxed: bool = False) -> bool:
-    """Whether a waiting job would start now if it asked this instead: a copy of the engine decides.
+    """Whether a waiting job would be given GPUs now if it asked this instead: a copy of the engine decides.
 
     It is expected to run as long as before.
 
     Args:
         relaxed: whether any nodes would do.
     """
+    return _phase_if(engine, job_id, request, relaxed) in GIVEN
+
+
+def _phase_if(engine: Engine, job_id: str, request: Request, relaxed: bool) -> Phase:
     twin = _copy(engine)
     state, now = twin.state, twin.now
     job = state.jobs[job_id]
     if job.phase is not PENDING or job_id in state.held:
-        return False
+        return PENDING
     state.withdraw(job)
     job.job = replace(job.job, request=request)
     job.gpus, job.members = request.gpus, None
@@ -185,7 +194,7 @@ def would_start(engine: Engine, job_id: str, request: Request, *, relaxed: bool 
     twin.policy.round = 0
     twin._ask = True
     twin.handle(now, [])
-    return job.phase is NOMINATED or job.phase is STARTING
+    return job.phase
 
 
 def _copy(engine: Engine) -> Engine:
@@ -208,9 +217,9 @@ def _copy(engine: Engine) -> Engine:
         raise engine._failed_policy(error) from error
 
 
-def _hint(change: str, asked: Request, instead: Request) -> Hint:
+def _hint(change: str, asked: Request, instead: Request, phase: Phase) -> Hint:
     """What would help, in words."""
-    would = "would start now"
+    would = "would start now" if phase is STARTING else "would start as soon as others have stopped for it"
     if change == "gpus":
         few, many = to_gpus(instead.gpus), to_gpus(asked.gpus)
         numbers = {"asked_gpus": asked.gpus, "instead_gpus": instead.gpus}

@@ -99,6 +99,7 @@ class Reason:
         names: of jobs, queues, nodes and GPU types in the sentence, by what they are.
         permanent: whether it waits for ever unless somebody changes the job, the queues or the nodes.
         hints: what would help.
+        own: the end of the sentence that holds of this job alone, others waiting for the same.
 
     >>> reason = Reason(Level.CAPACITY, "waits for 2 GPUs; none is free", {"asked_gpus": 2000})
     >>> reason.as_dict()["numbers"]
@@ -111,6 +112,12 @@ class Reason:
     names: Mapping[str, str] = field(default_factory=dict)
     permanent: bool = False
     hints: tuple[Hint, ...] = ()
+    own: str = ""
+
+    @property
+    def common(self) -> str:
+        """The sentence as far as it holds of all who wait for the same."""
+        return self.sentence.removesuffix(self.own)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: GPUs and seconds."""

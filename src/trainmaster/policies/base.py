@@ -118,11 +118,14 @@ class Policy:
 
     def explain_all(self, view: Glance, jobs: Sequence[JobView]) -> list[Reason]:
         """Why each of the jobs waits; what they have in common is worked out once."""
-        inquiry = Inquiry(view, self.ordering, self.placement)
+        inquiry = self._inquiry(view)
         return [self._explain(inquiry, job) for job in jobs]
 
+    def _inquiry(self, view: Glance) -> Inquiry:
+        return Inquiry(view, self.ordering, self.placement, relax=self.relax is not None)
+
     def _explain(self, inquiry: Inquiry, job: JobView) -> Reason:
-        reason = not_yet(inquiry, job) or inquiry.never(job, relax=self.relax is not None)
+        reason = not_yet(inquiry, job) or inquiry.never(job)
         if reason is not None:
             return reason
         # Who plans without the walk is not asked through it.
@@ -132,7 +135,7 @@ class Policy:
 
     def proposals(self, view: Glance, job: JobView, reason: Reason) -> list[Proposal]:
         """Other ways for the job to ask that might help; each is still to be tried."""
-        return proposals(Inquiry(view, self.ordering, self.placement), job, reason)
+        return proposals(self._inquiry(view), job, reason)
 
     # -- saving and restoring -------------------------------------------------------------------
 

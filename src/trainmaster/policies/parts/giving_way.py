@@ -254,9 +254,11 @@ def _entitled(inquiry: Inquiry, job: JobView, reason: Reason) -> Reason:
     elif not claim:
         text = f"; queue {queue.name} is guaranteed none: it gets what others leave"
     else:
-        what = "are its fair share" if fair else "it is guaranteed"
-        text = f"; queue {queue.name} holds {words.gpus(held)} of the {words.gpus(claim)} that {what}: "
-        text += "with this job it would hold more, so nobody gives way"
+        what = "the fair share" if fair else "the guarantee"
+        text = (
+            f"; with this job queue {queue.name}, which holds {words.gpus(held)}, would be above {what} of "
+        )
+        text += f"{words.gpus(claim)}, so nobody gives way to it"
     more = {**reason.numbers, "queue_held_gpus": held, "queue_claim_gpus": claim}
     return Reason(Level.QUOTA, f"{reason.sentence}{text}", more, {"queue": queue.name})
 

@@ -34,7 +34,8 @@ def extended(reason: Reason, text: str, **numbers: int) -> Reason:
 def awaiting(inquiry: Inquiry, reason: Reason, at: int) -> Reason:
     """The reason of a job whose GPUs are expected to be free at an instant, and are kept for it."""
     when = words.instant(at, inquiry.view.now)
-    return extended(reason, f"; GPUs are kept for it, and expected to be free at {when}", expected_ns=at)
+    own = f"; GPUs are kept for it, and expected to be free at {when}"
+    return replace(extended(reason, own, expected_ns=at), own=own)
 
 
 def promised(inquiry: Inquiry, job: JobView, to: JobView | None, at: int) -> Reason:
@@ -48,13 +49,14 @@ def promised(inquiry: Inquiry, job: JobView, to: JobView | None, at: int) -> Rea
     asked = f"waits for {inquiry.asks(job.job.request, inquiry.view.relaxed(job))}"
     end = job.expected_end(now)
     numbers = {"asked_gpus": job.gpus, "promised_ns": at, "expected_end_ns": end}
+    are = "is" if job.gpus <= GPU else "are"
     if to is None:
-        text = f"{asked}, which are free but kept for jobs before it; its own are expected at "
-        text += words.instant(at, now)
-        return Reason(Level.PROMISE, text, numbers)
-    text = f"{asked}, which are free but promised to {to.job.id} from {words.instant(at, now)} on; "
-    text += f"it is expected to run until {words.instant(end, now)}"
-    return Reason(Level.PROMISE, text, numbers, {"promised_to": to.job.id})
+        own = f"; its own are expected at {words.instant(at, now)}"
+        text = f"{asked}, which {are} free but kept for jobs before it{own}"
+        return Reason(Level.PROMISE, text, numbers, own=own)
+    own = f"; it is expected to run until {words.instant(end, now)}"
+    text = f"{asked}, which {are} free but promised to {to.job.id} from {words.instant(at, now)} on{own}"
+    return Reason(Level.PROMISE, text, numbers, {"promised_to": to.job.id}, own=own)
 
 
 def not_yet(inquiry: Inquiry, job: JobView) -> Reason | None:

@@ -57,15 +57,17 @@ class Inquiry:
 
     Args:
         view, ordering, placement: as for a decision; none of them changes.
+        relax: whether jobs accept any nodes some day.
 
     Attributes:
         view, placement: as given.
         ordering: a copy, its keys up to date.
     """
 
-    def __init__(self, view: Glance, ordering: Ordering, placement: Placement) -> None:
+    def __init__(self, view: Glance, ordering: Ordering, placement: Placement, *, relax: bool) -> None:
         self.view = view
         self.placement = placement
+        self._relax = relax
         self.ordering = ordering
         if not ordering.stable:
             self.ordering = copy.copy(ordering)
@@ -73,7 +75,7 @@ class Inquiry:
         self.pooled = placement.name == "pool"
         self._rooms: dict[tuple[Request, bool, int], Allocation | None] = {}
         self._lacks: dict[tuple[Request, bool], Reason | None] = {}
-        self._never: dict[tuple[Request, bool], Reason | None] = {}
+        self._never: dict[Request, Reason | None] = {}
         # What walks worked out, under keys of their own.
         self.known: dict[object, Any] = {}
 
@@ -158,18 +160,13 @@ class Inquiry:
 
     # -- never ----------------------------------------------------------------------------------
 
-    def never(self, job: JobView, relax: bool) -> Reason | None:
-        """Why not even the empty cluster could take the job; None = it could.
-
-        Args:
-            relax: whether the job accepts any nodes some day.
-        """
+    def never(self, job: JobView) -> Reason | None:
+        """Why not even the empty cluster could take the job; None = it could."""
         request = job.job.request
-        key = (request, relax)
-        if key not in self._never:
-            found = self.placement.find(self.view.empty, request, relaxed=relax)
-            self._never[key] = None if found is not None else self._impossible(request)
-        return self._never[key]
+        if request not in self._never:
+            found = self.placement.find(self.view.empty, request, relaxed=self._relax)
+            self._never[request] = None if found is not None else self._impossible(request)
+        return self._never[request]
 
     def _impossible(self, request: Request) -> Reason:
         empty = self.view.empty
@@ -217,7 +214,8 @@ class Inquiry:
         """What is lacking so that there were room for the job now; None = there is room."""
         key = (job.job.request, self.view.relaxed(job))
         if key not in self._lacks:
-            self._lacks[key] = None if self._room(*key) is not None else self._lack(*key)
+            room = self._room(*key)
+            self._lacks[key] = None if room is not None else self.never(job) or self._lack(*key)
         return self._lacks[key]
 
     def _lack(self, request: Request, relaxed: bool) -> Reason:
@@ -311,7 +309,7 @@ class Inquiry:
         if request.gpus < GPU:
             text = f"{asked}; no GPU has so much left"
         elif free.milli < request.gpus:
-            types = words.of_types(request.gpu_types)
+            types = "" if self.pooled else words.of_types(request.gpu_types)
             if free.milli:
                 text = f"{asked}; {to_gpus(free.milli)} of {words.gpus(free.total)}{types} "
                 text += "is free" if free.milli <= GPU else "are free"
@@ -358,16 +356,15 @@ class Inquiry:
 
     def behind(self, job: JobView, first: JobView, why: Reason) -> Reason:
         """The job stands behind another that has to start first, which waits for `why`."""
-        place = self.places[job]
-        ahead = first.job.id
-        text = f"stands {words.ordinal(place)} in the queue, behind {ahead}, which {why.sentence}"
-        return Reason(Level.ORDER, text, self._place(job), {"behind": ahead})
+        ahead, own = first.job.id, f"; it is {words.ordinal(self.places[job])} in the queue"
+        text = f"stands behind {ahead}, which {why.sentence}{own}"
+        return Reason(Level.ORDER, text, self._place(job), {"behind": ahead}, own=own)
 
     def too_far_back(self, job: JobView, depth: int) -> Reason:
         """Only so many of the first waiting jobs are considered."""
-        place = words.ordinal(self.places[job])
-        text = f"stands {place} in the queue, and only the first {depth} are considered"
-        return Reason(Level.ORDER, text, {**self._place(job), "considered_jobs": depth})
+        own = f"; it is {words.ordinal(self.places[job])} in the queue"
+        text = f"is not considered yet: only the first {depth} of the queue are{own}"
+        return Reason(Level.ORDER, text, {**self._place(job), "considered_jobs": depth}, own=own)
 
     def _place(self, job: JobView) -> dict[str, int]:
         return {"place": self.places[job], "waiting_jobs": len(self.queue)}
