@@ -5,6 +5,7 @@ from __future__ import annotations
 import determinism
 import known
 import speed
+import standard
 import testbed
 from support import Suite
 
@@ -19,3 +20,4 @@ determinism.add(SUITE)
 speed.add_peers(SUITE)
 speed.add_reading(SUITE)
 speed.add_decisions(SUITE)
+standard.add(SUITE)

@@ -1,4 +1,4 @@
-"""Run a benchmark suite: bench/run.py SUITE [--only SUBSTRING] [--list] [--out FOLDER].
+"""Run a benchmark suite: bench/run.py SUITE [--only SUBSTRING] [--skip SUBSTRING] [--list] [--out FOLDER].
 
 Prints a table and writes FOLDER/SUITE.json, a list of rows. Exits 0 even when rows fall
 short of their targets.
@@ -28,13 +28,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run a benchmark suite.")
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--only", default="", help="only rows whose name contains this")
+    parser.add_argument("--skip", help="no rows whose name contains this")
     parser.add_argument(
         "--list", action="store_true", help="name the rows and their targets, measure nothing"
     )
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench", help="folder of SUITE.json")
     arguments = parser.parse_args()
     suite: Suite = importlib.import_module(arguments.suite).SUITE
-    rows = suite.selected(arguments.only)
+    rows = suite.selected(arguments.only, arguments.skip)
     if not rows:
         parser.error(f"no row of {suite.name} contains {arguments.only!r} (--list names them)")
     if arguments.list:

@@ -111,9 +111,9 @@ class Suite:
 
         return add
 
-    def selected(self, only: str) -> list[Row]:
-        """The rows whose name contains `only`."""
-        return [row for row in self.rows if only in row.name]
+    def selected(self, only: str, skip: str | None = None) -> list[Row]:
+        """The rows whose name contains `only`, and not `skip`."""
+        return [row for row in self.rows if only in row.name and (skip is None or skip not in row.name)]
 
 
 # -- data ---------------------------------------------------------------------------------

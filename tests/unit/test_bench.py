@@ -56,6 +56,13 @@ PROMISED = {
     "peers-srtf": 0.5,
     "peers-las": 0.5,
     "cpu-read-150k": 2.0,
+    "standard-decision-p50": 2.0,
+    "standard-decision-p99": 20.0,
+    "standard-decision-evicting-p99": 100.0,
+    "standard-burst": 500.0,
+    "standard-growth-2x": 2.0,
+    "cpu-82k-standard": 60.0,
+    "mem-82k-standard": 400.0,
 }
 """Names and targets that stay."""
 
@@ -153,10 +160,12 @@ def test_what_cannot_be_measured_is_no_success(bench: Modules) -> None:
 
 
 def test_without_data_every_row_is_there_and_most_are_null(tmp_path: Path, bench: Modules) -> None:
-    done = run_core("--out", str(tmp_path))
+    # Those rows make their own input, and take long.
+    done = run_core("--skip", "standard-", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "core.json").read_text())
-    assert [row["name"] for row in rows] == [row.name for row in bench.core.SUITE.rows]
+    names = [row.name for row in bench.core.SUITE.rows]
+    assert [row["name"] for row in rows] == [name for name in names if "standard-" not in name]
     assert all(set(row) == KEYS for row in rows)
     assert {row["name"] for row in rows if row["value"] is not None} == {"cpu-help", "import-heavy-modules"}
     for row in rows:
