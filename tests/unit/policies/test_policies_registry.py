@@ -15,7 +15,8 @@ from trainmaster.policies.fifo import Fifo
 from trainmaster.policies.knobs import settings
 from trainmaster.policies.las import Las
 from trainmaster.policies.parts.backfill import Blocking, Easy, Greedy
-from trainmaster.policies.parts.preemption import Evict, GreedyWalk
+from trainmaster.policies.parts.greedy import GreedyWalk
+from trainmaster.policies.parts.preemption import Evict
 from trainmaster.policies.registry import BUILT_IN, create, names, policy_class, split, title_of
 
 MINE = '''

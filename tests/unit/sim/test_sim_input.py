@@ -91,7 +91,10 @@ class TestFailures:
                 "time_s,node,event\n1,²,up\n",
                 "FILE, row 2, column node: unknown node '²' (known: node-0, node-1)",
             ),
-            ("time_s,node,event\n1,0,away\n", "FILE, row 2, column event: unknown event 'away' (down, drain or up)"),
+            (
+                "time_s,node,event\n1,0,away\n",
+                "FILE, row 2, column event: unknown event 'away' (down, drain or up)",
+            ),
             ("time_s,node,event\n1,0\n", "FILE, row 2: 2 fields, the header has 3"),
             ("time_s,node,event\n1,0,\n", "FILE, row 2, column event: unknown event '' (down, drain or up)"),
             (
