@@ -33,7 +33,10 @@ def why(
     """Why a job waits and what would help; without JOB, why all of them do."""
     from trainmaster.sim.snapshot import read_snapshot
 
-    engine = read_snapshot(state).restored({}, []).engine
+    saved = read_snapshot(state)
+    engine = saved.restored({}, []).engine
+    # Nothing has happened since the last event, but time has passed.
+    engine.now = max(engine.now, saved.now)
     if job is not None:
         reason, untried = _one(engine, job)
         if json:

@@ -159,8 +159,18 @@ def test_full_queue_and_who_stands_behind() -> None:
     reason = scene.says("b", Level.LIMIT, sentence)
     assert not reason.permanent
     assert helps(reason) == {"gpus": "would start now if it asked 2 instead of 4 GPUs"}
-    behind = scene.says("c", Level.ORDER, f"stands behind b, which {sentence}; it is 2nd in the queue")
+    behind = scene.says("c", Level.ORDER, f"stands behind b, which {sentence}; it is 2nd in its queue")
     assert behind.names == {"behind": "b"} and behind.common == f"stands behind b, which {sentence}"
+
+
+def test_places_are_counted_in_a_tenants_own_queue() -> None:
+    scene = Scene(equal(2, queues=LAB), "standard")
+    scene.job("a", 7, tenant="vision")
+    scene.job("x", 16, tenant="ads")
+    scene.job("b", 2, tenant="speech")
+    scene.job("c", 1, tenant="speech")
+    scene.job("d", 1, tenant="speech")
+    assert [scene.why(name).numbers.get("place") for name in "xbcd"] == [None, None, 2, 3]
 
 
 def test_guarantee_used_up() -> None:

@@ -30,6 +30,9 @@ ROOM = frozenset(
 )
 """Levels at which stopping others could help."""
 
+TOO_FEW = frozenset({Level.CAPACITY, Level.GANG, Level.GPU_TYPE, Level.LABELS})
+"""Those of them at which it is too few GPUs that are free, not the wrong ones."""
+
 Kept = tuple[JobView, int, int]
 """(who is promised GPUs, from when on in ns, mask of the nodes)"""
 
@@ -104,7 +107,7 @@ def by_turn(
         return full
     stopper = _stopper(inquiry, job.job.tenant)
     if stopper is not None and stopper[0].pending_key < job.pending_key:
-        return inquiry.behind(job, *stopper)
+        return inquiry.behind(job, *stopper, of_tenant=True)
     lack = inquiry.lacks(job)
     if lack is None:
         return _kept(inquiry, job, promises, nodes)
@@ -259,8 +262,9 @@ def _entitled(inquiry: Inquiry, job: JobView, reason: Reason) -> Reason:
             f"; with this job queue {queue.name}, which holds {words.gpus(held)}, would be above {what} of "
         )
         text += f"{words.gpus(claim)}, so nobody gives way to it"
-    more = {**reason.numbers, "queue_held_gpus": held, "queue_claim_gpus": claim}
-    return Reason(Level.QUOTA, f"{reason.sentence}{text}", more, {"queue": queue.name})
+    level = Level.QUOTA if reason.level in TOO_FEW else reason.level
+    numbers = {**reason.numbers, "queue_held_gpus": held, "queue_claim_gpus": claim}
+    return Reason(level, f"{reason.sentence}{text}", numbers, {**reason.names, "queue": queue.name})
 
 
 def _own_queue_with_enough(inquiry: Inquiry, job: JobView) -> Queue | None:

@@ -101,6 +101,15 @@ class Inquiry:
         return {job: place for place, job in enumerate(self.queue, 1)}
 
     @cached_property
+    def own_places(self) -> dict[JobView, int]:
+        """Places in the queue of the job's own tenant, from 1."""
+        counts: dict[str, int] = {}
+        found = {}
+        for job in self.queue:
+            found[job] = counts[job.job.tenant] = counts.get(job.job.tenant, 0) + 1
+        return found
+
+    @cached_property
     def quotas(self) -> Quotas:
         """What queues hold and may hold."""
         quotas = Quotas()
@@ -354,17 +363,20 @@ class Inquiry:
 
     # -- order ------------------------------------------------------------------------------------
 
-    def behind(self, job: JobView, first: JobView, why: Reason) -> Reason:
-        """The job stands behind another that has to start first, which waits for `why`."""
-        ahead, own = first.job.id, f"; it is {words.ordinal(self.places[job])} in the queue"
-        text = f"stands behind {ahead}, which {why.sentence}{own}"
-        return Reason(Level.ORDER, text, self._place(job), {"behind": ahead}, own=own)
+    def behind(self, job: JobView, first: JobView, why: Reason, *, of_tenant: bool = False) -> Reason:
+        """The job stands behind another that has to start first, which waits for `why`.
+
+        Args:
+            of_tenant: whether each tenant has a queue of its own.
+        """
+        place = (self.own_places if of_tenant else self.places)[job]
+        own = f"; it is {words.ordinal(place)} in {'its' if of_tenant else 'the'} queue"
+        text = f"stands behind {first.job.id}, which {why.sentence}{own}"
+        return Reason(Level.ORDER, text, {"place": place}, {"behind": first.job.id}, own=own)
 
     def too_far_back(self, job: JobView, depth: int) -> Reason:
         """Only so many of the first waiting jobs are considered."""
-        own = f"; it is {words.ordinal(self.places[job])} in the queue"
+        place = self.places[job]
+        own = f"; it is {words.ordinal(place)} in the queue"
         text = f"is not considered yet: only the first {depth} of the queue are{own}"
-        return Reason(Level.ORDER, text, {**self._place(job), "considered_jobs": depth}, own=own)
-
-    def _place(self, job: JobView) -> dict[str, int]:
-        return {"place": self.places[job], "waiting_jobs": len(self.queue)}
+        return Reason(Level.ORDER, text, {"place": place, "considered_jobs": depth}, own=own)
