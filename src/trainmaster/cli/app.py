@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from trainmaster._version import __version__
-from trainmaster.cli import case, policies, simulate, trace, usage, why
+from trainmaster.cli import case, forecast, policies, simulate, trace, usage, why
 
 
 def build() -> typer.Typer:
@@ -25,6 +25,7 @@ def build() -> typer.Typer:
     app.command("policies", epilog=policies.EXAMPLE)(policies.policies)
     app.command("case", epilog=case.EXAMPLE)(case.case)
     app.command("usage", epilog=usage.EXAMPLE)(usage.usage)
+    app.command("forecast", epilog=forecast.EXAMPLE)(forecast.forecast)
     app.command("why", epilog=why.EXAMPLE)(why.why)
     app.add_typer(trace.app, name="trace")
     return app

@@ -104,10 +104,15 @@ class Snapshot:
         waiting = (Phase.PENDING.value, Phase.NOMINATED.value)
         return [entry for entry in self.state["jobs"] if entry["phase"] in waiting]
 
+    @property
+    def works(self) -> dict[int, int]:
+        """How long the jobs in the system will really run, ns, by sequence: known to simulators only."""
+        return {self.jobs[each["job"]].sequence: each["work"] for each in self.executor["processes"]}
+
     def restored(
         self,
-        durations: Mapping[int, int] | Sequence[int],
-        arrivals: list[Job],
+        durations: Mapping[int, int] | Sequence[int] | None = None,
+        arrivals: list[Job] | None = None,
         *,
         executor: Mapping[str, list[dict[str, Any]]] | None = None,
         setup: Setup | None = None,
@@ -115,14 +120,16 @@ class Snapshot:
         """A simulation in this state.
 
         Args:
-            durations: true run time, ns, by the jobs' sequence.
-            arrivals: jobs that are still to come, in order of submission.
+            durations: true run time, ns, by the jobs' sequence; by default that of the file.
+            arrivals: jobs that are still to come, in order of submission; by default none.
             executor: processes and events, if not those of the file.
             setup: of the simulation, if it is at hand.
 
         Raises:
             InputError: the file contradicts itself; names the line.
         """
+        durations = durations or self.works
+        arrivals = [] if arrivals is None else arrivals
         if setup is None:
             setup = Setup(arrivals, durations, self.cluster, self.policy, self.options, self.seed)
         simulation = Simulation(setup, policy_of(setup.policy, setup.options), arrivals)

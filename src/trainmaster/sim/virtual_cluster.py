@@ -125,6 +125,11 @@ class VirtualCluster:
             process.allocation = None
             self._clock.announce(now, Lost(name, process.saved, "node failure"))
 
+    def expected_end(self, name: str, now: int) -> int:
+        """When a job that has been started will end if it is left alone from `now` on, ns."""
+        process = self._processes[name]
+        return process.ends_at if process.began != NOT_RUNNING else now + process.work - process.done
+
     # -- saving and restoring -------------------------------------------------------------------
 
     def capture(self) -> dict[str, list[dict[str, Any]]]:
