@@ -281,8 +281,6 @@ def read_snapshot(path: str | Path) -> Snapshot:
             return parse(file, str(path))
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
-    except UnicodeDecodeError:
-        raise InputError("is not text", file=path, mend=_MEND) from None
 
 
 _MEND = "give a file that `simulate --snapshot-at` wrote"
@@ -296,6 +294,8 @@ def parse(text: Iterable[str], path: str = "") -> Snapshot:
         raise InputError(
             error.message, file=path or None, row=error.row, column=error.column, mend=error.mend
         ) from None
+    except UnicodeDecodeError:
+        raise InputError("is not text", file=path or None, mend=_MEND) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"can't be read: {type(error).__name__}: {error}"
         raise InputError(what, file=path or None, mend=_MEND) from None
