@@ -98,7 +98,7 @@ def _show_job(engine: Engine, name: str, reason: Reason, untried: str) -> None:
     elif untried:
         say(f"helps  could not be tried: {untried}")
     else:
-        say("helps  Nothing that it could ask instead would start it now.")
+        say("helps  Nothing known but time.")
 
 
 def _show_all(engine: Engine, reasons: dict[str, Reason]) -> None:

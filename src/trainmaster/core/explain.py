@@ -19,6 +19,7 @@ from trainmaster.core.plan import View
 from trainmaster.core.state import NOMINATED, PENDING, STARTING, JobState, PendingJobs, State
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.errors import FAILURES, InputError, PolicyError, TrainmasterError, nearest
+from trainmaster.model.event import Event
 from trainmaster.model.job import Request
 from trainmaster.model.ports import JobView, Phase, Predictor
 from trainmaster.model.reason import Hint, Proposal, Reason
@@ -159,13 +160,13 @@ def _tried(engine: Engine, job: JobState, proposals: Sequence[Proposal]) -> Iter
         low, high = 0, len(options)
         while low < high:
             middle = (low + high) // 2
-            phases[middle] = _phase_if(engine, job.job.id, options[middle], proposal.relaxed)
+            phases[middle] = _phase_if(engine, job.job.id, options[middle], proposal.relaxed, proposal.events)
             if phases[middle] in GIVEN:
                 high = middle
             else:
                 low = middle + 1
         if high < len(options):
-            yield _hint(proposal.change, job.job.request, options[high], phases[high])
+            yield _hint(proposal, job.job.request, options[high], phases[high])
 
 
 def would_start(engine: Engine, job_id: str, request: Request, *, relaxed: bool = False) -> bool:
@@ -179,21 +180,24 @@ def would_start(engine: Engine, job_id: str, request: Request, *, relaxed: bool 
     return _phase_if(engine, job_id, request, relaxed) in GIVEN
 
 
-def _phase_if(engine: Engine, job_id: str, request: Request, relaxed: bool) -> Phase:
+def _phase_if(
+    engine: Engine, job_id: str, request: Request, relaxed: bool, events: Sequence[Event] = ()
+) -> Phase:
     twin = _copy(engine)
     state, now = twin.state, twin.now
     job = state.jobs[job_id]
     if job.phase is not PENDING or job_id in state.held:
         return PENDING
-    state.withdraw(job)
-    job.job = replace(job.job, request=request)
-    job.gpus, job.members = request.gpus, None
-    state.enqueue(job, now)
+    if request != job.job.request:
+        state.withdraw(job)
+        job.job = replace(job.job, request=request)
+        job.gpus, job.members = request.gpus, None
+        state.enqueue(job, now)
     if relaxed:
         state.requeue(job, relaxed=True)
     twin.policy.round = 0
     twin._ask = True
-    twin.handle(now, [])
+    twin.handle(now, events)
     return job.phase
 
 
@@ -217,8 +221,9 @@ def _copy(engine: Engine) -> Engine:
         raise engine._failed_policy(error) from error
 
 
-def _hint(change: str, asked: Request, instead: Request, phase: Phase) -> Hint:
+def _hint(proposal: Proposal, asked: Request, instead: Request, phase: Phase) -> Hint:
     """What would help, in words."""
+    change, names = proposal.change, proposal.names
     would = "would start now" if phase is STARTING else "would start as soon as others have stopped for it"
     if change == "gpus":
         few, many = to_gpus(instead.gpus), to_gpus(asked.gpus)
@@ -230,13 +235,15 @@ def _hint(change: str, asked: Request, instead: Request, phase: Phase) -> Hint:
     if change == "pod_gpus":
         few, many = to_gpus(instead.pod), to_gpus(asked.pod)
         numbers = {"asked_gpus": asked.pod, "instead_gpus": instead.pod}
-        each = "each of its pods" if (asked.pods or 0) > 1 else "it"
-        return Hint(change, f"{would} if {each} asked {few} instead of {many} GPUs", numbers)
-    if change == "gpu_types":
-        on = f"on {' or '.join(instead.gpu_types)}" if instead.gpu_types else "on any type of GPU"
-        return Hint(change, f"{would} {on}")
-    if change == "labels":
-        return Hint(change, f"{would} on nodes without the labels that it names")
-    if change == "within":
-        return Hint(change, f"{would} if it need not stay within one {asked.within}")
-    return Hint(change, f"{would} if it accepted any nodes")
+        return Hint(change, f"{would} if each of its pods asked {few} instead of {many} GPUs", numbers)
+    some = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+    conditions = {
+        "gpu_types": "on any type of GPU",
+        "labels": "on nodes without the labels that it names",
+        "within": f"if it need not stay within one {asked.within}",
+        "nodes": "if it accepted any nodes",
+        "jobs_end": f"if {some} ended",
+        "nodes_return": f"if {some} took jobs again",
+        "job_withdrawn": f"if {some} were withdrawn",
+    }
+    return Hint(change, f"{would} {conditions[change]}", names=names)

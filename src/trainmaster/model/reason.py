@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
+from trainmaster.model.event import Event
 from trainmaster.model.job import Request
 from trainmaster.model.ports import CapacityView, ClusterView, JobView
 from trainmaster.model.text import printable
@@ -74,18 +75,26 @@ class Hint:
     """What would help, tried out on a copy of the state.
 
     Args:
-        change: what would have to change: gpus, pods, pod_gpus, gpu_types, labels, within, nodes.
+        change: what would have to change: gpus, pods, pod_gpus, gpu_types, labels, within, nodes
+            (any would do); or jobs_end, nodes_return, job_withdrawn.
         sentence: in plain words.
         numbers: see `Numbers`.
+        names: of the jobs or nodes in the sentence.
     """
 
     change: str
     sentence: str
     numbers: Numbers = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: GPUs and seconds."""
-        return {"change": self.change, "sentence": self.sentence, "numbers": readable(self.numbers)}
+        return {
+            "change": self.change,
+            "sentence": printable(self.sentence),
+            "numbers": readable(self.numbers),
+            "names": list(self.names),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +159,22 @@ def readable(numbers: Numbers) -> dict[str, int | float]:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Another way to ask, which is worth a try.
+    """Something that might help, worth a try.
 
     Args:
         change: as in `Hint`.
         options: requests, the one nearest to what was asked first. If one of them would start, so
             would those behind it: the first that would is looked for by halving.
         relaxed: whether any nodes would do.
+        events: what would have to happen.
+        names: of the jobs or nodes that it would happen to.
     """
 
     change: str
     options: Sequence[Request]
     relaxed: bool = False
+    events: tuple[Event, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 class Glance(ClusterView, Protocol):

@@ -30,7 +30,8 @@ from trainmaster.policies.parts.greedy import GreedyWalk
 from trainmaster.policies.parts.ordering import Order
 from trainmaster.policies.parts.placement import PLACEMENTS, Placement
 from trainmaster.policies.parts.preemption import Evict
-from trainmaster.policies.parts.reason_kinds import not_yet, proposals, unsaid
+from trainmaster.policies.parts.proposals import proposals
+from trainmaster.policies.parts.reason_kinds import not_yet, unsaid
 from trainmaster.policies.parts.reasons import Inquiry
 
 MIN_RUN = Knob(

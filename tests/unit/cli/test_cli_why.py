@@ -65,10 +65,10 @@ def test_one_job(capsys: pytest.CaptureFixture[str], state: Path) -> None:
         "g of students, 1 GPU, has waited 3.33 min. It stands behind f, which waits for 2 GPUs of type V100 "
         "on one node; queue students holds 3 GPUs and may hold 4 GPUs at most; it is 2nd in its queue. "
         "level order: it stands behind a job that has to start first "
-        "helps Nothing that it could ask instead would start it now."
+        "helps It would start now if f were withdrawn."
     )
     helped = call(capsys, "why", state, "e")[2].splitlines()
-    assert helped[-3:] == [
+    assert helped[-4:-1] == [
         "helps  It would start now if it asked 3 instead of 4 GPUs.",
         "       It would start now on any type of GPU.",
         "       It would start now if it accepted any nodes.",

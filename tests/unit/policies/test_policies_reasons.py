@@ -65,8 +65,17 @@ def equal(nodes: int, gpus: int = 8, **more: Any) -> Cluster:
     return Cluster(tuple(Node(f"n{number}", gpus) for number in range(nodes)), **more)
 
 
+HAPPENINGS = ("jobs_end", "nodes_return", "job_withdrawn")
+
+
 def helps(reason: Reason) -> dict[str, str]:
-    return {hint.change: hint.sentence for hint in reason.hints}
+    """What the job could ask instead."""
+    return {hint.change: hint.sentence for hint in reason.hints if hint.change not in HAPPENINGS}
+
+
+def happening(reason: Reason) -> list[str]:
+    """What could happen to others."""
+    return [hint.sentence for hint in reason.hints if hint.change in HAPPENINGS]
 
 
 # -- what never mends itself ---------------------------------------------------------------------------
@@ -159,6 +168,7 @@ def test_full_queue_and_who_stands_behind() -> None:
     reason = scene.says("b", Level.LIMIT, sentence)
     assert not reason.permanent
     assert helps(reason) == {"gpus": "would start now if it asked 2 instead of 4 GPUs"}
+    assert happening(reason) == ["would start now if a ended"]
     behind = scene.says("c", Level.ORDER, f"stands behind b, which {sentence}; it is 2nd in its queue")
     assert behind.names == {"behind": "b"} and behind.common == f"stands behind b, which {sentence}"
 
@@ -207,6 +217,7 @@ def test_nodes_that_take_no_jobs(event: type[NodeDown]) -> None:
     reason = scene.says("a", Level.HEALTH, sentence)
     assert reason.names == {"nodes": "n1"} and reason.numbers["nodes_down"] == 1
     assert helps(reason) == {"gpus": "would start now if it asked 8 instead of 12 GPUs"}
+    assert happening(reason) == ["would start now if n1 took jobs again"]
 
 
 def test_only_large_nodes_would_do() -> None:
@@ -310,7 +321,7 @@ def test_all_in_use() -> None:
     scene = Scene(equal(2))
     scene.job("a", 16)
     scene.job("b", 1)
-    assert not scene.says("b", Level.CAPACITY, "waits for 1 GPU; all 16 GPUs are in use").hints
+    assert not helps(scene.says("b", Level.CAPACITY, "waits for 1 GPU; all 16 GPUs are in use"))
     scene.job("c", 0.5)
     assert scene.why("c").sentence == "waits for 0.5 GPU; no GPU has so much left"
 
@@ -338,7 +349,31 @@ def test_behind_the_first() -> None:
         "stands behind big, which never fits: it asks 9 GPUs, and the cluster has 8 GPUs; "
         "it is 3rd in the queue",
     )
-    assert not scene.why("d").hints
+    assert [hint.names for hint in scene.why("d").hints] == [("big",)]
+    assert happening(scene.why("d")) == ["would start now if big were withdrawn"]
+
+
+def test_who_is_in_the_way() -> None:
+    scene = Scene(equal(2))
+    for name, gpus in (("old", 6), ("young", 6), ("small", 2), ("tiny", 1)):
+        scene.job(name, gpus, at=len(scene.engine.state.jobs))
+    scene.job("c", 16, at=10)
+    assert happening(scene.why("c")) == [], "four jobs are too many to name"
+    scene.job("b", 8, at=10)
+    assert happening(scene.why("b")) == ["would start now if tiny and young ended"]
+    scene.tell(10, Cancelled("b"))
+    scene.job("a", 5, at=10)
+    assert happening(scene.why("a")) == ["would start now if young ended"]
+
+
+def test_whom_others_would_pass() -> None:
+    """Not what could be argued, but what happens: who comes before takes the GPUs."""
+    scene = Scene(equal(1))
+    scene.job("a", 8)
+    scene.job("b", 8)
+    scene.job("c", 8)
+    assert happening(scene.why("b")) == ["would start now if a ended"]
+    assert happening(scene.why("c")) == []
 
 
 def test_promise_under_easy() -> None:
@@ -355,6 +390,7 @@ def test_promise_under_easy() -> None:
     )
     promise = scene.says("long", Level.PROMISE, sentence)
     assert promise.names == {"promised_to": "b"}
+    assert happening(promise) == ["would start now if b were withdrawn"]
     assert promise.numbers == {
         "asked_gpus": 2000,
         "promised_ns": 100 * SECOND,
@@ -563,5 +599,7 @@ def test_json_has_gpus_and_seconds() -> None:
             "change": "gpus",
             "sentence": "would start now if it asked 3 instead of 8 GPUs",
             "numbers": {"asked_gpus": 8, "instead_gpus": 3},
-        }
+            "names": [],
+        },
+        {"change": "jobs_end", "sentence": "would start now if a ended", "numbers": {}, "names": ["a"]},
     ]

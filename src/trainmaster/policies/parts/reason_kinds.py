@@ -6,24 +6,11 @@ from dataclasses import replace
 
 from trainmaster.model.allocation import Allocation, Share
 from trainmaster.model.ports import JobView, Phase
-from trainmaster.model.reason import Level, Proposal, Reason
+from trainmaster.model.reason import Level, Reason
 from trainmaster.model.units import GPU
 from trainmaster.policies.parts import reason_words as words
 from trainmaster.policies.parts.reasons import Inquiry
 from trainmaster.policies.parts.victims import allocation_of
-
-UNMENDED = frozenset(
-    {
-        Level.QUEUE_UNKNOWN,
-        Level.DEPENDENCY,
-        Level.EARLIEST_START,
-        Level.ORDER,
-        Level.STOPPING,
-        Level.ROUND,
-        Level.POLICY,
-    }
-)
-"""Levels at which it doesn't help to ask for something else."""
 
 
 def extended(reason: Reason, text: str, **numbers: int) -> Reason:
@@ -128,34 +115,3 @@ def unsaid(inquiry: Inquiry, job: JobView, policy: str, round_: int) -> Reason:
         return Reason(Level.STOPPING, text, numbers, {"stopping": words.names(who)})
     text = f"waits although there is room{where}: {policy} does not say why"
     return Reason(Level.POLICY, text, {"asked_gpus": job.gpus})
-
-
-def proposals(inquiry: Inquiry, job: JobView, reason: Reason) -> list[Proposal]:
-    """Other ways to ask that might help; each is still to be tried."""
-    if reason.level in UNMENDED:
-        return []
-    request = job.job.request
-    found: list[Proposal] = []
-    gpus, rest = divmod(request.pod, GPU)
-    if request.pods is not None and request.pods > 1 and not inquiry.pooled:
-        fewer = [
-            replace(request, gpus=request.pod * pods, pods=pods) for pods in range(request.pods - 1, 0, -1)
-        ]
-        found.append(Proposal("pods", fewer))
-        if not rest:
-            smaller = [replace(request, gpus=each * GPU * request.pods) for each in range(gpus - 1, 0, -1)]
-            found.append(Proposal("pod_gpus", smaller))
-    elif gpus:
-        most = gpus if rest else gpus - 1
-        found.append(Proposal("gpus", [replace(request, gpus=each * GPU) for each in range(most, 0, -1)]))
-    if inquiry.pooled:
-        return found
-    if request.gpu_types:
-        found.append(Proposal("gpu_types", [replace(request, gpu_types=())]))
-    if request.labels:
-        found.append(Proposal("labels", [replace(request, labels=())]))
-    if request.within:
-        found.append(Proposal("within", [replace(request, within="")]))
-    if inquiry.on_one(request, inquiry.view.relaxed(job)) and request.pods is None:
-        found.append(Proposal("nodes", [request], relaxed=True))
-    return found
