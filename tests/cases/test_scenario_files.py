@@ -253,7 +253,7 @@ def test_features_that_exist_are_pinned() -> None:
     assert existing() == (
         "backfill", "cancel", "costs", "drain", "earliest-start", "failures", "fair-share", "fractions",
         "gpu-types", "labels", "min-run", "pods", "preemption", "priorities", "quota", "reasons",
-        "reservation", "rounds", "speeds", "topology",
+        "reservation", "rounds", "snapshot", "speeds", "topology",
     )  # fmt: skip
 
 

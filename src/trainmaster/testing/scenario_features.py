@@ -44,6 +44,7 @@ BY_ENGINE: Final = (
     "min-run",
     "pods",
     "reasons",
+    "snapshot",
     "speeds",
     "topology",
 )
@@ -57,7 +58,6 @@ PLANNED: Final = {
     "grace": "time that a job is given to stop",
     "rejoin": "gangs that keep their healthy nodes",
     "retries": "jobs that fail and are tried again",
-    "snapshot": "the state saved and restored",
 }
 """Features of the engine that cases name and that are still to come."""
 

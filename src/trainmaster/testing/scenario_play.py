@@ -3,9 +3,12 @@ that the case makes happen. Every invariant is checked at every instant."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from trainmaster.core.engine import Engine
+from trainmaster.core.snapshot import capture, restore
 from trainmaster.model.action import Action, Stop
 from trainmaster.model.allocation import Allocation
 from trainmaster.model.errors import TrainmasterError
@@ -25,6 +28,10 @@ from trainmaster.testing.scenario_model import ENDED, CaseJob, Scene, Step
 
 MAX_INSTANTS = 100_000
 """No case needs more batches; a policy that wakes itself for ever is ended."""
+
+RESTARTS = {"snapshot": ("memory", "learned"), "restart": ()}
+"""Steps after which another engine goes on, and what it knows beside the jobs: what policy and
+predictor remember."""
 
 FREE = {"checkpoint_s": 0.0, "restore_s": 0.0, "start_s": 0.0}
 
@@ -102,6 +109,7 @@ class Play:
         self.decisions = Decisions(self.engine, self.account)
         self.log: list[tuple[int, list[Event]]] = []
         self.answers: list[list[Action]] = []
+        self._restarts = sorted((step for step in scene.steps if step.verb in RESTARTS), key=lambda s: s.at)
         for step in scene.steps:
             for event in self._events(step):
                 self.clock.announce(step.at, event)
@@ -116,6 +124,8 @@ class Play:
         """
         yield -1, self.clock.next_instant()
         while (now := self._next()) is not None:
+            while self._restarts and self._restarts[0].at < now:
+                self._go_on_from_state(RESTARTS[self._restarts.pop(0).verb])
             self._handle(now)
             following = self.clock.next_instant()
             if following is None or following > now:
@@ -154,6 +164,15 @@ class Play:
             return None
         return None if all(state in ENDED for state in self.account.state.values()) else now
 
+    def _go_on_from_state(self, kept: Collection[str]) -> None:
+        """Another engine takes over, which knows what a state file would tell it."""
+        state: dict[str, Any] = json.loads(json.dumps(capture(self.engine)))
+        state["memory"] = state["memory"] if "memory" in kept else {}
+        state["learned"] = state["learned"] if "learned" in kept else []
+        self.engine = self._engine()
+        restore(self.engine, state)
+        self.decisions = Decisions(self.engine, self.account)
+
     def _handle(self, now: int) -> None:
         batch = next_batch(self.clock, self.executor, now)
         self._check_steps(now, batch)
@@ -178,6 +197,8 @@ class Play:
 
     def _events(self, step: Step) -> list[Event]:
         nodes = self.scene.cluster.names
+        if step.verb in RESTARTS:
+            return []
         if step.verb == "cancel":
             return [Cancelled(name) for name in step.names]
         if step.verb == "fail":
