@@ -511,6 +511,36 @@ def test_nobody_gives_way() -> None:
             assert "; no running job gives way to it" in scene.why("b").sentence
 
 
+def test_nobody_gives_way_before_its_time_is_over() -> None:
+    scene = Scene(equal(1), "timeslice(quantum_s=600,min_run_s=0)")
+    scene.job("a", 8)
+    scene.job("b", 2, at=60)
+    sentence = (
+        "waits for 2 GPUs; all 8 GPUs are in use; no running job gives way to it before 600 s (in 9 min)"
+    )
+    scene.says("b", Level.CAPACITY, sentence)
+
+
+@pytest.mark.parametrize(
+    "policy", ["fifo(backfill=easy)", "srtf(min_run_s=0)", "standard(min_run_s=0)", "drf(min_run_s=0)"]
+)
+def test_what_jobs_have_in_common_is_worked_out_once(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(equal(4), policy)
+    scene.job("a", 32, preemptible=False)
+    for number in range(200):
+        scene.job(f"j{number}", 2 + number % 2)
+    placement = scene.engine.policy.placement  # type: ignore[attr-defined]
+    find, calls = placement.find, []
+
+    def counted(*asked: Any, **how: Any) -> Any:
+        calls.append(asked)
+        return find(*asked, **how)
+
+    monkeypatch.setattr(placement, "find", counted)
+    assert len(scene.engine.explain_all()) == 200
+    assert len(calls) < 20
+
+
 # -- whom one may ask ----------------------------------------------------------------------------------
 
 

@@ -45,7 +45,9 @@ def by_key(inquiry: Inquiry, job: JobView) -> Reason | None:
     request, runners = job.job.request, inquiry.runners
     challenge = inquiry.ordering.challenge(job, inquiry.view.now)
     if runners.weakest is None or runners.weakest <= challenge:
-        return extended(reason, "; no running job gives way to it")
+        change = runners.next_change
+        before = "" if change is None else f" before {words.instant(change, inquiry.view.now)}"
+        return extended(reason, f"; no running job gives way to it{before}")
     nodes = inquiry.view.capacity.eligible(request)
     one = inquiry.pooled or inquiry.on_one(request, False) or request.gpus <= GPU
     need = request.gpus if inquiry.pooled else -(-request.gpus // GPU) * GPU

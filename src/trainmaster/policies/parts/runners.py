@@ -27,6 +27,7 @@ class Runners:
 
     Attributes:
         weakest: the largest running key; None = nobody could be stopped.
+        next_change: when the first running key changes, ns; None = none is known to.
     """
 
     def __init__(self, view: ClusterView, ordering: Ordering, pooled: bool) -> None:
@@ -49,6 +50,8 @@ class Runners:
         for entries in self._on.values():
             entries.sort(key=lambda entry: entry[0], reverse=True)
         self.weakest = max((key for key, _ in self._all), default=None)
+        changes = [ordering.next_change(job, now) for _, job in self._all] if ordering.stable else []
+        self.next_change = min((at for at in changes if at is not None and at > now), default=None)
 
     def reach(self, nodes: int, challenge: int) -> int:
         """Milli-GPUs that can be free together on one of the nodes, whoever is weaker than
