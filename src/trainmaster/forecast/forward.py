@@ -19,6 +19,13 @@ from trainmaster.model.units import SECOND
 from trainmaster.sim.run import Simulation
 from trainmaster.sim.snapshot import Snapshot
 
+MANY: Final = 1_000
+"""With so many jobs in the system, a run asks the policy in rounds only."""
+
+ROUND: Final = 120 * SECOND
+"""Length of these rounds: nothing beside the hours that so many jobs take, and a fraction of the
+decisions."""
+
 PROBE: Final = "probe of queue "
 """Names of jobs that are submitted to see how long they would wait begin so."""
 
@@ -128,6 +135,9 @@ class Forward:
             "events": snapshot.executor["events"],
         }
         simulation = snapshot.restored(arrivals.durations, arrivals.jobs, executor=executor)
+        policy = simulation.engine.policy
+        if len(snapshot.jobs) >= MANY and not policy.round:
+            policy.round = ROUND
         simulation.engine.predictor.recall(self.engine.predictor.memory())  # type: ignore[attr-defined]
         return simulation, arrivals
 

@@ -11,6 +11,7 @@ from trainmaster.forecast.forward import PROBE, Forward, Run, probe_of
 from trainmaster.model.errors import InputError
 from trainmaster.model.reason import Reason
 from trainmaster.model.units import GPU, SECOND, to_gpus, to_milli, to_ns
+from trainmaster.sim.run import rare_collections
 from trainmaster.sim.snapshot import Snapshot
 from trainmaster.sim.workers import call_forked
 
@@ -146,6 +147,24 @@ def forecast(
         raise InputError(f"{draws} draws by {jobs} processes", mend="give at least 1 of both")
     if not 0 < horizon_s <= 1e9:
         raise InputError(f"the horizon is {horizon_s} s", mend="give seconds above 0")
+    with rare_collections():
+        return _forecast(
+            snapshot, draws, jobs, seed, horizon_s, only, submit, arrivals_until_s, first, progress
+        )
+
+
+def _forecast(
+    snapshot: Snapshot,
+    draws: int,
+    jobs: int,
+    seed: int,
+    horizon_s: float,
+    only: str | None,
+    submit: float | None,
+    arrivals_until_s: float | None,
+    first: Callable[[Forecast], None] | None,
+    progress: Callable[[int, int], None],
+) -> Forecast:
     until = None if arrivals_until_s is None else to_ns(arrivals_until_s)
     forward = Forward(snapshot, seed=seed, horizon=to_ns(horizon_s), arrivals_until=until)
     waiting = [job for job in forward.waiting() if only in (None, job.job.id)]

@@ -29,7 +29,7 @@ from trainmaster.model.ports import Phase
 from trainmaster.model.units import SECOND
 from trainmaster.policies.registry import title_of
 from trainmaster.sim.options import Costs, Options
-from trainmaster.sim.run import Setup, Simulation, policy_of
+from trainmaster.sim.run import Setup, Simulation, policy_of, rare_collections
 
 SCHEMA: Final = 1
 """Version of the format."""
@@ -277,7 +277,7 @@ def read_snapshot(path: str | Path) -> Snapshot:
         InputError: it isn't one, is of an unknown version, or was cut off; names the line.
     """
     try:
-        with Path(path).open(encoding="utf-8") as file:
+        with Path(path).open(encoding="utf-8") as file, rare_collections():
             return parse(file, str(path))
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
