@@ -24,13 +24,13 @@ from trainmaster.model.ports import Estimate, Predictor
 from trainmaster.sim.snapshot import Past
 
 FEWEST: Final = 8
-"""A kind that has less jobs is not believed in."""
+"""A kind of which less jobs have ended is not believed in."""
 
 DEEPEST: Final = 100
-"""A run believes in the last so many jobs of a kind at most."""
+"""A run believes in the last so many ended jobs of a kind at most, and in those that run since."""
 
 LONGER: Final = 4
-"""Nor is one in which less jobs ran longer than the job at hand has run."""
+"""Nor is one of which less jobs ended after the time that the job at hand has run."""
 
 ALIKE: Final = 0.6
 """Correlation of how late two jobs of a kind end, given what is known of the kind."""
@@ -129,10 +129,11 @@ class Draws:
         if kind not in self._curves:
             seen = self._known.of_kind.get(kind, ())
             curve = None
-            if len(seen) >= FEWEST:
-                deepest = min(len(seen), DEEPEST)
+            ended = [at for at, (_, over) in enumerate(seen) if over]
+            if len(ended) >= FEWEST:
+                deepest = min(len(ended), DEEPEST)
                 depth = math.exp(self._rng.uniform(math.log(FEWEST), math.log(deepest)))
-                curve = Curve(seen[-math.ceil(depth) :])
+                curve = Curve(seen[ended[-round(depth)] :])
             self._curves[kind] = curve
         return self._curves[kind]
 
@@ -155,7 +156,6 @@ class Curve:
 
     def __init__(self, seen: Sequence[_Seen]) -> None:
         ordered = sorted(seen)
-        self._times = [time for time, _ in ordered]
         self._ends: list[int] = []
         # Minus the part that runs longer, so that it grows.
         self._left: list[float] = []
@@ -169,8 +169,8 @@ class Curve:
         self.longest = self._ends[-1] if self._ends else 0
 
     def longer(self, attained: int) -> int:
-        """How many ran longer."""
-        return len(self._times) - bisect_left(self._times, attained + 1)
+        """How many ended later than after `attained`."""
+        return len(self._ends) - bisect_left(self._ends, attained + 1)
 
     def quantile(self, attained: int, level: float) -> int | None:
         """The quantile `level` of the time after which jobs end that have run for `attained`; None
@@ -216,4 +216,5 @@ def beyond(attained: float, estimate: Estimate, level: float) -> float:
     if left < 1e-300:
         # Beyond what a float holds. Twice as long is what predictors expect of such jobs.
         return attained * (1 + level)
-    return math.exp(math.log(max(median, 1)) - spread * _NORMAL.inv_cdf(min(left, 1 - 1e-16)))
+    value = math.exp(math.log(max(median, 1)) - spread * _NORMAL.inv_cdf(min(left, 1 - 1e-16)))
+    return max(value, attained)
