@@ -166,7 +166,10 @@ def _tried(engine: Engine, job: JobState, proposals: Sequence[Proposal]) -> Iter
             else:
                 low = middle + 1
         if high < len(options):
-            yield _hint(proposal, job.job.request, options[high], phases[high])
+            when = "now" if not engine.policy.round else "at the next decision"
+            if phases[high] is not STARTING:
+                when = "as soon as others have stopped for it"
+            yield _hint(proposal, job.job.request, options[high], f"would start {when}")
 
 
 def would_start(engine: Engine, job_id: str, request: Request, *, relaxed: bool = False) -> bool:
@@ -221,10 +224,9 @@ def _copy(engine: Engine) -> Engine:
         raise engine._failed_policy(error) from error
 
 
-def _hint(proposal: Proposal, asked: Request, instead: Request, phase: Phase) -> Hint:
+def _hint(proposal: Proposal, asked: Request, instead: Request, would: str) -> Hint:
     """What would help, in words."""
     change, names = proposal.change, proposal.names
-    would = "would start now" if phase is STARTING else "would start as soon as others have stopped for it"
     if change == "gpus":
         few, many = to_gpus(instead.gpus), to_gpus(asked.gpus)
         numbers = {"asked_gpus": asked.gpus, "instead_gpus": instead.gpus}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from trainmaster.core.engine import Engine
+from trainmaster.core.snapshot import capture
 from trainmaster.model.action import Start
 from trainmaster.model.cluster import Cluster, Node
 from trainmaster.model.errors import InputError, PolicyError
@@ -183,6 +184,31 @@ def test_places_are_counted_in_a_tenants_own_queue() -> None:
     assert [scene.why(name).numbers.get("place") for name in "xbcd"] == [None, None, 2, 3]
 
 
+def test_who_stands_before_the_limit_waits_for_room() -> None:
+    scene = Scene(equal(2, 5, queues=LAB), "standard")
+    scene.job("x", 5, tenant="ads")
+    scene.job("a", 3, tenant="vision")
+    scene.job("b", 3, tenant="speech")
+    scene.job("c", 6, tenant="speech")
+    assert (scene.why("b").level, scene.why("c").level) == (Level.QUOTA, Level.LIMIT)
+
+
+def test_within_its_guarantee_it_is_not_the_quota() -> None:
+    tree = QueueTree((Queue("x", guaranteed=4000), Queue("y", guaranteed=8000)))
+    scene = Scene(equal(1, queues=tree), "standard(min_run_s=0)")
+    scene.job("a", 8, tenant="y")
+    scene.job("b", 4, at=1, tenant="x")
+    assert scene.why("b").level is Level.CAPACITY
+
+
+def test_whom_nobody_may_stop_is_not_the_quota() -> None:
+    tree = QueueTree((Queue("x"), Queue("y")))
+    scene = Scene(equal(1, queues=tree), "standard(min_run_s=0)")
+    scene.job("a", 8, tenant="y", preemptible=False)
+    scene.job("b", 4, at=1, tenant="x")
+    assert scene.why("b").level is Level.CAPACITY
+
+
 def test_guarantee_used_up() -> None:
     scene = Scene(equal(1, queues=LAB), "standard", defaults={"min_run_s": 0.0})
     scene.job("a", 4, tenant="ads")
@@ -218,6 +244,23 @@ def test_nodes_that_take_no_jobs(event: type[NodeDown]) -> None:
     assert reason.names == {"nodes": "n1"} and reason.numbers["nodes_down"] == 1
     assert helps(reason) == {"gpus": "would start now if it asked 8 instead of 12 GPUs"}
     assert happening(reason) == ["would start now if n1 took jobs again"]
+
+
+def test_a_node_is_down_but_the_others_would_do() -> None:
+    scene = Scene(equal(3))
+    scene.tell(0, NodeDown(2))
+    scene.job("a", 8)
+    scene.job("b", 8)
+    scene.job("c", 8)
+    scene.says("c", Level.CAPACITY, "waits for 8 GPUs on one node; all 16 GPUs are in use")
+
+
+def test_large_nodes_have_enough_but_scattered() -> None:
+    scene = Scene(Cluster((Node("big", 8), Node("vast", 8), Node("small", 4))))
+    scene.job("a", 5)
+    scene.job("b", 5)
+    scene.job("c", 6)
+    assert scene.why("c").level is Level.FRAGMENTATION
 
 
 def test_only_large_nodes_would_do() -> None:
@@ -376,6 +419,14 @@ def test_whom_others_would_pass() -> None:
     assert happening(scene.why("c")) == []
 
 
+def test_no_room_under_easy_is_no_promise() -> None:
+    scene = Scene(equal(1), "fifo(backfill=easy)")
+    scene.job("a", 5)
+    scene.job("b", 8)
+    scene.job("c", 4)
+    scene.says("c", Level.CAPACITY, "waits for 4 GPUs; 3 of 8 GPUs are free")
+
+
 def test_promise_under_easy() -> None:
     scene = Scene(equal(1), "fifo(backfill=easy)")
     scene.job("a", 5)
@@ -440,12 +491,33 @@ def test_between_rounds() -> None:
     scene.says("a", Level.ROUND, "waits for the next decision at 60 s (in 50 s): srtf decides every 60 s")
 
 
+def test_in_rounds_a_hint_is_for_the_next() -> None:
+    scene = Scene(equal(1), "srtf(round_s=60)")
+    scene.job("a", 5)
+    scene.job("b", 4, at=60, declared=3 * RUNS * SECOND)
+    assert helps(scene.why("b")) == {
+        "gpus": "would start at the next decision if it asked 3 instead of 4 GPUs"
+    }
+
+
 def test_gpus_are_being_given_up() -> None:
     scene = Scene(equal(1), "priority(min_run_s=0)")
     scene.job("a", 8)
     scene.job("b", 2, at=1, priority=1)
     reason = scene.says("b", Level.STOPPING, "has its 2 GPUs on n0 and starts once a has stopped there")
     assert reason.names == {"stopping": "a", "nodes": "n0"}
+
+
+def test_who_stops_beside_is_not_waited_for() -> None:
+    scene = Scene(equal(1))
+    scene.job("a", 4)
+    scene.job("b", 4)
+    scene.tell(1, Cancelled("b"))
+    scene.job("c", 4, at=1)
+    scene.tell(2, Cancelled("a"))
+    assert scene.why("c").names["stopping"] == "b"
+    scene.job("d", 4, at=3)
+    assert scene.why("d").names["stopping"] == "a"
 
 
 # -- who gives way -------------------------------------------------------------------------------------
@@ -459,6 +531,36 @@ def test_minimum_run_time() -> None:
     sentence += ": its minimum run time"
     reason = scene.says("b", Level.PROTECTION, sentence)
     assert reason.names == {"protected": "a"} and reason.numbers["until_ns"] == 65 * SECOND
+
+
+@pytest.mark.parametrize("placement", ["pack", "pool"])
+def test_the_first_minimum_run_time_that_helps(placement: str) -> None:
+    """Not that of a stronger job, nor one that frees too little."""
+    scene = Scene(equal(2, 4), "priority(min_run_s=60)", placement=placement)
+    scene.job("strong", 3, at=1, priority=2, preemptible=True)
+    scene.job("weak", 1, at=2)
+    scene.job("free", 1, at=3, min_run=0)
+    scene.job("late", 3, at=4)
+    scene.job("c", 4, at=10, priority=1)
+    reason = scene.why("c")
+    assert (reason.names, reason.numbers["until_ns"]) == ({"protected": "late"}, 64 * SECOND)
+    scene.job("d", 2, at=10, priority=1)
+    expected = {"pack": ("late", 64), "pool": ("weak", 62)}[placement]
+    reason = scene.why("d")
+    assert (reason.names["protected"], reason.numbers["until_ns"]) == (expected[0], expected[1] * SECOND)
+
+
+def test_a_gang_takes_who_may_stop_already() -> None:
+    scene = Scene(equal(2, 4), "priority(min_run_s=60)")
+    scene.job("a", 4, at=5, min_run=0)
+    scene.job("b", 4, at=20)
+    scene.job("c", 8, at=30, priority=1)
+    assert scene.why("c").names == {"protected": "b"}
+    strong = Scene(equal(2, 4), "priority(min_run_s=60)")
+    strong.job("a", 4, at=5, priority=1)
+    strong.job("b", 4, at=20)
+    strong.job("c", 8, at=30, priority=1)
+    assert strong.why("c").level is Level.CAPACITY
 
 
 def test_minimum_run_time_in_a_queue_and_of_a_borrower() -> None:
@@ -585,6 +687,24 @@ class Uncopied(Stubborn):
 
     def explain(self, view: Any, job: JobView) -> Reason:
         return Reason(Level.CAPACITY, "waits")
+
+
+class Curious(Stubborn):
+    name = "curious"
+
+    def explain(self, view: Any, job: JobView) -> Reason:
+        assert len(view.fresh()) == 1 and view.improved() == view.touched() == {0, 1}
+        assert [members.head() for members in view.pending_classes] == [job]
+        return Reason(Level.CAPACITY, "waits")
+
+
+def test_a_policy_may_look_at_what_it_reads_only_once() -> None:
+    scene = Scene(equal(2), Curious)
+    scene.job("a", 2)
+    before = capture(scene.engine)
+    assert scene.why("a").sentence == scene.why("a").sentence == "waits"
+    assert capture(scene.engine) == before
+    assert len(scene.engine.state.fresh) == 1
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ class Conservative:
         if job not in reservations:
             return inquiry.too_far_back(job, self.depth)
         at, lack = reservations[job], inquiry.lacks(job)
-        if at is None or at == view.now:
+        if at is None:
             return lack
         return promised(inquiry, job, None, at) if lack is None else awaiting(inquiry, lack, at)
 

@@ -49,7 +49,7 @@ def by_key(inquiry: Inquiry, job: JobView) -> Reason | None:
         before = "" if change is None else f" before {words.instant(change, inquiry.view.now)}"
         return extended(reason, f"; no running job gives way to it{before}")
     nodes = inquiry.view.capacity.eligible(request)
-    one = inquiry.pooled or inquiry.on_one(request, False) or request.gpus <= GPU
+    one = inquiry.together(request)
     need = request.gpus if inquiry.pooled else -(-request.gpus // GPU) * GPU
     if one and not request.within:
         release = runners.release(nodes, challenge, need)
@@ -196,7 +196,7 @@ def _by_queue(inquiry: Inquiry, job: JobView, reason: Reason, nodes: int) -> Rea
             return protected(inquiry, job, *release)
     if not now:
         return _entitled(inquiry, job, reason)
-    one = inquiry.pooled or inquiry.on_one(request, False) or request.gpus <= GPU
+    one = inquiry.together(request)
     if not one:
         return not_enough(inquiry, reason, request.gpus, None)
     need = request.gpus if inquiry.pooled else -(-request.gpus // GPU) * GPU

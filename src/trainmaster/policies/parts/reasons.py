@@ -138,15 +138,21 @@ class Inquiry:
             self._rooms[key] = self.placement.find(self.view.capacity, request, relaxed=relaxed, nodes=nodes)
         return self._rooms[key]
 
-    def on_one(self, request: Request, relaxed: bool) -> bool:
-        """Whether all of it goes to one node."""
-        if self.pooled or len(self.view.cluster.nodes) == 1 or request.gpus <= GPU:
-            return False
+    def together(self, request: Request, relaxed: bool = False) -> bool:
+        """Whether all of it has to be free in one place: on a node, or anywhere in a pool."""
+        if self.pooled or request.gpus <= GPU:
+            return True
         if request.pods is not None:
             return request.pods == 1
         empty = self.view.empty
         largest = max((empty.size[node] for node in bits(empty.eligible(request))), default=0)
         return self.placement.name == "pack" and not relaxed and request.gpus <= largest * GPU
+
+    def on_one(self, request: Request, relaxed: bool) -> bool:
+        """Whether it is worth saying that all of it goes to one node."""
+        if self.pooled or len(self.view.cluster.nodes) == 1 or request.gpus <= GPU:
+            return False
+        return self.together(request, relaxed)
 
     def asks(self, request: Request, relaxed: bool = False) -> str:
         """What the job asks, in words."""
