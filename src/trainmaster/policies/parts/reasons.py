@@ -76,6 +76,7 @@ class Inquiry:
         self._rooms: dict[tuple[Request, bool, int], Allocation | None] = {}
         self._lacks: dict[tuple[Request, bool], Reason | None] = {}
         self._never: dict[Request, Reason | None] = {}
+        self._largest: dict[int, int] = {}
         # What walks worked out, under keys of their own.
         self.known: dict[object, Any] = {}
 
@@ -144,9 +145,12 @@ class Inquiry:
             return True
         if request.pods is not None:
             return request.pods == 1
-        empty = self.view.empty
-        largest = max((empty.size[node] for node in bits(empty.eligible(request))), default=0)
-        return self.placement.name == "pack" and not relaxed and request.gpus <= largest * GPU
+        if self.placement.name != "pack" or relaxed:
+            return False
+        nodes = self.view.empty.eligible(request)
+        if nodes not in self._largest:
+            self._largest[nodes] = max((self.view.empty.size[node] for node in bits(nodes)), default=0)
+        return request.gpus <= self._largest[nodes] * GPU
 
     def on_one(self, request: Request, relaxed: bool) -> bool:
         """Whether it is worth saying that all of it goes to one node."""

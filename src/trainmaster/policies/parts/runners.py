@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
 
 from trainmaster.model.job import Request
 from trainmaster.model.ports import CapacityView, ClusterView, JobView, Ordering
@@ -33,7 +32,7 @@ class Runners:
     def __init__(self, view: ClusterView, ordering: Ordering, pooled: bool) -> None:
         self._view, self._pooled = view, pooled
         self._on: dict[int, list[Entry]] = {}
-        self._all: list[tuple[int, JobView]] = []
+        self._all: list[Entry] = []
         self._reach: dict[int, tuple[list[int], list[int]]] = {}
         self._protected: dict[int, list[Entry]] = {}
         now = view.now
@@ -41,7 +40,7 @@ class Runners:
             if not job.job.request.preemptible:
                 continue
             key = job.running_key if ordering.stable else ordering.running_key(job, now)
-            self._all.append((key, job))
+            self._all.append((key, job.gpus, job))
             for share in allocation_of(job).shares:
                 # On nodes, fractions are not stopped for others: freeing one may free no device.
                 milli = share.milli if pooled else share.milli // GPU * GPU
@@ -49,8 +48,10 @@ class Runners:
                 side.setdefault(share.node, []).append((key, milli, job))
         for entries in self._on.values():
             entries.sort(key=lambda entry: entry[0], reverse=True)
-        self.weakest = max((key for key, _ in self._all), default=None)
-        changes = [ordering.next_change(job, now) for _, job in self._all] if ordering.stable else []
+        for entries in (*self._protected.values(), self._all):
+            entries.sort(key=_end)
+        self.weakest = max((key for key, _, _ in self._all), default=None)
+        changes = [ordering.next_change(job, now) for _, _, job in self._all] if ordering.stable else []
         self.next_change = min((at for at in changes if at is not None and at > now), default=None)
 
     def reach(self, nodes: int, challenge: int) -> int:
@@ -89,17 +90,19 @@ class Runners:
 
     def release(self, nodes: int, challenge: int, need: int) -> Release | None:
         """When the first minimum run time ends with which `need` milli-GPUs could be free on one node."""
-        found: list[tuple[int, int, JobView]] = []
+        found: list[JobView] = []
         for node, entries in self._protected.items():
             if not nodes >> node & 1:
                 continue
             milli = self.reach(nodes, challenge) if self._pooled else self._stoppable(node, challenge)
-            for until, gain, job in _by_end(entries, challenge):
-                milli += gain
-                if milli >= need:
-                    found.append((until, job.job.sequence, job))
-                    break
-        return (min(found)[0], min(found)[2]) if found else None
+            for key, gain, job in entries:
+                if key > challenge:
+                    milli += gain
+                    if milli >= need:
+                        found.append(job)
+                        break
+        first = min(found, key=_end_of, default=None)
+        return None if first is None else (first.protected_until, first)
 
     def _stoppable(self, node: int, challenge: int) -> int:
         return self._free(node) + sum(gain for key, gain, _ in self._on.get(node, ()) if key > challenge)
@@ -108,25 +111,22 @@ class Runners:
         self, capacity: CapacityView, placement: Placement, request: Request, challenge: int
     ) -> Release | None:
         """The same for a request that one node need not hold."""
-        entries = [
-            (key, 0, job)
-            for key, job in self._all
-            if key > challenge and job.protected_until > self._view.now
-        ]
-        if not entries:
+        now = self._view.now
+        weaker = [job for key, _, job in self._all if key > challenge]
+        if not any(job.protected_until > now for job in weaker):
             return None
         trial = capacity.copy()
-        for key, job in self._all:
-            if key > challenge and job.protected_until <= self._view.now:
-                trial.give(allocation_of(job))
-        for until, _, job in _by_end(entries, challenge):
+        for job in weaker:
             trial.give(allocation_of(job))
-            if placement.find(trial, request) is not None:
-                return until, job
+            if job.protected_until > now and placement.find(trial, request) is not None:
+                return job.protected_until, job
         return None
 
 
-def _by_end(entries: Iterable[Entry], challenge: int) -> list[tuple[int, int, JobView]]:
-    """(end of protection, milli-GPUs, job) of those weaker than `challenge`, the first to end first."""
-    weaker = [(job.protected_until, gain, job) for key, gain, job in entries if key > challenge]
-    return sorted(weaker, key=lambda entry: (entry[0], entry[2].job.sequence))
+def _end_of(job: JobView) -> tuple[int, int]:
+    return job.protected_until, job.job.sequence
+
+
+def _end(entry: Entry) -> tuple[int, int]:
+    """The first whose protection ends first."""
+    return _end_of(entry[2])
