@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from trainmaster.core.capacity import NodeCapacity
-from trainmaster.model.allocation import Allocation
+from trainmaster.model.allocation import Allocation, Share
 from trainmaster.model.cluster import Cluster, Node
 from trainmaster.model.job import Request
 from trainmaster.policies.parts.placement import Pack
@@ -90,6 +90,14 @@ def test_nobody_goes_needlessly_and_somebody_whenever_it_helps(scene: Scene) -> 
     for spared in found:
         assert not fits(scene, [victim for victim in found if victim is not spared])
     assert [runner for runner in scene.runners if runner in found] == found, "in their order"
+
+
+def test_where_no_node_is_up_there_is_no_room_to_make() -> None:
+    capacity = NodeCapacity(Cluster((Node("n0", 8),)))
+    runner = Runner(0, 8000, Allocation.of([Share(0, 0xFF, 8000)]))
+    capacity.take(runner.allocation)
+    capacity.set_up(0, False)
+    assert make_room(capacity, Pack(), Request(8000), [runner]) is None  # type: ignore[list-item]
 
 
 @settings(max_examples=300)

@@ -41,6 +41,8 @@ def make_room(
         without all of them there is no room.
     """
     nodes &= capacity.eligible(request)
+    if not nodes:
+        return None
     if not request.within:
         return _make_room(capacity, placement, request, candidates, at_least, nodes)
     plans = (
