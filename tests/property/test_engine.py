@@ -222,7 +222,7 @@ def up_nodes(world: World) -> list[int]:
 
 
 @pytest.mark.parametrize("specification", SPECIFICATIONS)
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(case=cases())
 def test_no_job_is_lost_and_no_gpu_is_used_twice(specification: str, case: Case) -> None:
     world = world_of(case, specification)

@@ -145,5 +145,5 @@ class EngineMachine(RuleBasedStateMachine):
         world.settle(random.Random(0), lengths, 5 * SECOND)
 
 
-EngineMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
+EngineMachine.TestCase.settings = settings(max_examples=80, stateful_step_count=40)
 TestEngineMachine = EngineMachine.TestCase

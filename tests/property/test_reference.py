@@ -97,7 +97,7 @@ def by_brute_force(
         ("sjf", "pack"),
     ],
 )
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(workload=workloads())
 def test_every_job_ends_when_brute_force_says(
     policy: str, placement: str, workload: tuple[int, int, list[tuple[int, int, int]]]

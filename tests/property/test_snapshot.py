@@ -117,7 +117,7 @@ def test_every_policy_goes_on_from_a_state_as_without(policy: str, placement: st
         check(*setup_of(policy, placement, predictor, seed, "plain", fails=seed % 2 == 1))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     policy=st.sampled_from((*EVERY, *ROUNDS)),
     placement=st.sampled_from(PLACEMENTS),
