@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import determinism
+import forecast
 import known
 import speed
 import standard
@@ -21,3 +22,4 @@ speed.add_peers(SUITE)
 speed.add_reading(SUITE)
 speed.add_decisions(SUITE)
 standard.add(SUITE)
+forecast.add(SUITE)

@@ -28,7 +28,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run a benchmark suite.")
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--only", default="", help="only rows whose name contains this")
-    parser.add_argument("--skip", help="no rows whose name contains this")
+    parser.add_argument("--skip", nargs="+", default=[], help="no rows whose name contains one of these")
     parser.add_argument(
         "--list", action="store_true", help="name the rows and their targets, measure nothing"
     )

@@ -111,9 +111,9 @@ class Suite:
 
         return add
 
-    def selected(self, only: str, skip: str | None = None) -> list[Row]:
-        """The rows whose name contains `only`, and not `skip`."""
-        return [row for row in self.rows if only in row.name and (skip is None or skip not in row.name)]
+    def selected(self, only: str, skip: Sequence[str] = ()) -> list[Row]:
+        """The rows whose name contains `only`, and none of `skip`."""
+        return [row for row in self.rows if only in row.name and not any(part in row.name for part in skip)]
 
 
 # -- data ---------------------------------------------------------------------------------

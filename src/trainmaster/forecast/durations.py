@@ -5,9 +5,10 @@ else is known, and wrong for a queue: jobs of one user come in batches that run 
 same time, so that neighbours say more than any fitted curve, and what is wrong about one job of a
 batch is wrong about all of them. So a run believes in the last so many jobs of a kind (tenant, user
 and size), how many being drawn for each run and kind: sometimes only the last batch, sometimes
-all of the week. Jobs that are still running count as longer than they have run so far (Kaplan and
+a hundred. Jobs that are still running count as longer than they have run so far (Kaplan and
 Meier, "Nonparametric Estimation from Incomplete Observations", JASA 53, 1958). Where a kind tells
-too little, all kinds do, and beyond the longest job seen the lognormal distribution, cut off there.
+too little, the user's jobs of any size do, then all jobs, and beyond the longest seen the lognormal
+distribution, cut off there.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class Durations:
             if ran > 0:
                 seen = (ran, each.ran is not None)
                 everything.append(seen)
-                self.of_kind.setdefault(kind_of(each.job), []).append(seen)
+                for kind in (kind_of(each.job), _of_any_size(each.job)):
+                    self.of_kind.setdefault(kind, []).append(seen)
         self.all = Curve(everything)
         nobody = Job("", 0, now, Request(0))
         self.general = Estimate(1) if self.exact else predictor.predict(nobody, 0, now)
@@ -103,9 +105,9 @@ class Draws:
         if known.exact:
             return max(known.estimate(job).total, attained + 1)
         level = self._level(kind_of(job))
-        curve = self._curve(kind_of(job))
-        if curve is not None and curve.longer(attained) < LONGER:
-            curve = known.all if known.all.longer(attained) >= LONGER else None
+        curves = (self._curve(kind_of(job)), self._curve(_of_any_size(job)), known.all)
+        told = (curve for curve in curves if curve is not None and curve.longer(attained) >= LONGER)
+        curve = next(told, None)
         drawn: float | None = None if curve is None else curve.quantile(attained, level)
         if drawn is None:
             estimate = known.estimate(job)
@@ -184,6 +186,10 @@ class Curve:
 def kind_of(job: Job) -> _Kind:
     """Jobs of one kind are believed to be alike."""
     return (job.tenant, job.user, job.request.gpus)
+
+
+def _of_any_size(job: Job) -> _Kind:
+    return (job.tenant, job.user, 0)
 
 
 def tail(attained: float, estimate: Estimate) -> float:

@@ -20,11 +20,13 @@ from trainmaster.sim.run import Simulation
 from trainmaster.sim.snapshot import Snapshot
 
 MANY: Final = 1_000
-"""With so many jobs in the system, a run asks the policy in rounds only."""
+ROUND: Final = 60 * SECOND
+"""A run asks the policy in rounds only, of so long for so many jobs in the system: next to nothing beside
+the hours that so many jobs take, and a fraction of the decisions."""
 
-ROUND: Final = 120 * SECOND
-"""Length of these rounds: nothing beside the hours that so many jobs take, and a fraction of the
-decisions."""
+PATIENCE: Final = 6 * 3_600 * SECOND
+"""Of so many waiting jobs, a run gives up on the last twentieth when none of them has started for as
+long again as it took up to the last start, and so much more: in a few runs somebody waits for ever."""
 
 PROBE: Final = "probe of queue "
 """Names of jobs that are submitted to see how long they would wait begin so."""
@@ -94,13 +96,15 @@ class Forward:
         left = {*names, *(probe.id for probe in probes)}
         found = Run()
         tracked = frozenset(left)
+        few = len(left) // 20 if len(left) >= MANY else 0
+        give_up = self.end
         clock = simulation.clock
         while left:
             now = clock.next_instant()
             while arrivals.open and (now is None or now >= arrivals.until):
                 arrivals.extend()
                 now = clock.next_instant()
-            if now is None or now > self.end:
+            if now is None or now > (give_up if len(left) <= few else self.end):
                 break
             found.instants += 1
             batch, actions = simulation.step(now)
@@ -111,6 +115,7 @@ class Forward:
                 if type(action) is Start and action.job_id in left:
                     left.discard(action.job_id)
                     found.starts[action.job_id] = now
+                    give_up = min(self.end, 2 * now - self.snapshot.now + PATIENCE)
         self._let_end(simulation, found)
         return found
 
@@ -136,8 +141,8 @@ class Forward:
         }
         simulation = snapshot.restored(arrivals.durations, arrivals.jobs, executor=executor)
         policy = simulation.engine.policy
-        if len(snapshot.jobs) >= MANY and not policy.round:
-            policy.round = ROUND
+        if not policy.round:
+            policy.round = len(snapshot.jobs) // MANY * ROUND
         simulation.engine.predictor.recall(self.engine.predictor.memory())  # type: ignore[attr-defined]
         return simulation, arrivals
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import inf
 from typing import Any, Final
 
 from trainmaster.core.state import JobState
@@ -23,7 +24,9 @@ HORIZON: Final = 7 * 86_400.0
 class Spread:
     """Quantiles over runs, seconds after the snapshot; None = later than the runs looked.
 
-    >>> Spread.of([30.0, 10.0, 20.0], runs=4)
+    >>> Spread.of([30.0, 10.0, 20.0], runs=3)
+    Spread(p10=10.0, p50=20.0, p90=30.0)
+    >>> Spread.of([30.0, 10.0, 20.0], runs=5)
     Spread(p10=10.0, p50=30.0, p90=None)
     """
 
@@ -33,12 +36,20 @@ class Spread:
 
     @classmethod
     def of(cls, seconds: Sequence[float], runs: int) -> Spread:
-        """Of so many runs; those without a value come last."""
-        ordered = sorted(seconds)
+        """Of so many runs; those without a value come last.
+
+        The quantile p is at place p (n + 1): reality is one more draw, and as likely to fall between
+        any two of the others.
+        """
+        ordered = [*sorted(seconds), *[inf] * (runs - len(seconds))]
 
         def at(level: float) -> float | None:
-            index = round(level * (runs - 1))
-            return ordered[index] if index < len(ordered) else None
+            place = min(max(level * (runs + 1) - 1, 0), runs - 1)
+            low = int(place)
+            high = min(low + 1, runs - 1) if place > low else low
+            if ordered[high] == inf:
+                return None
+            return ordered[low] + (place - low) * (ordered[high] - ordered[low])
 
         return cls(at(0.1), at(0.5), at(0.9))
 
