@@ -10,6 +10,7 @@ from typing import Any, Final
 from trainmaster.core.state import JobState
 from trainmaster.forecast.forward import PROBE, Forward, Run, probe_of
 from trainmaster.model.errors import InputError
+from trainmaster.model.job import Request
 from trainmaster.model.reason import Reason
 from trainmaster.model.units import GPU, SECOND, to_gpus, to_milli, to_ns
 from trainmaster.sim.run import rare_collections
@@ -179,7 +180,8 @@ def _forecast(
     until = None if arrivals_until_s is None else to_ns(arrivals_until_s)
     forward = Forward(snapshot, seed=seed, horizon=to_ns(horizon_s), arrivals_until=until)
     waiting = [job for job in forward.waiting() if only in (None, job.job.id)]
-    names = [job.job.id for job in waiting if not hopeless(forward, job)]
+    hopeless = _hopeless(forward)
+    names = [job.job.id for job in waiting if job.job.request not in hopeless]
     probes = (
         [] if submit is None else [probe_of(queue, _size(submit), snapshot.now) for queue in _queues(forward)]
     )
@@ -225,8 +227,8 @@ def _all(
     return call_forked(lambda index: one(index + 1), total - 1, processes)
 
 
-def hopeless(forward: Forward, job: JobState) -> bool:
-    """Whether a job finds no room even on the empty cluster: a run needn't wait for it."""
+def _hopeless(forward: Forward) -> set[Request]:
+    """Requests that find no room even on the empty cluster: a run needn't wait for them."""
     state = forward.engine.state
     empty = type(state.capacity)(state.cluster)
     for node, _ in enumerate(state.cluster.nodes):
@@ -234,7 +236,8 @@ def hopeless(forward: Forward, job: JobState) -> bool:
             empty.set_up(node, False)
     policy: Any = forward.engine.policy
     relaxed = policy.relax is not None
-    return policy.placement.find(empty, job.job.request, relaxed=relaxed) is None
+    requests = dict.fromkeys(job.job.request for job in forward.waiting())
+    return {each for each in requests if policy.placement.find(empty, each, relaxed=relaxed) is None}
 
 
 def _queues(forward: Forward) -> list[str]:

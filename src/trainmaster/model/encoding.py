@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 from trainmaster.model import event as events
@@ -58,15 +59,26 @@ pods=None, labels=(), within='', near='')
     """
     if not isinstance(entry, Mapping):
         raise InputError(f"{entry!r:.60} is no {kind.__name__.lower()}", mend="give an object")
-    known = [each.name for each in fields(kind) if each.init]  # type: ignore[arg-type]
+    known = _names(kind)  # type: ignore[arg-type]
     for name in entry:
         if name not in known:
             what = f"a {kind.__name__.lower()} has no field {name!r}"
             raise InputError(what, column=name, mend=nearest(name, known))
     try:
-        return kind(**{name: _value(NESTED.get(name), value) for name, value in entry.items()})
+        return kind(
+            **{
+                name: _value(NESTED.get(name), value) if isinstance(value, dict | list) else value
+                for name, value in entry.items()
+            }
+        )
     except TypeError as error:
         raise InputError(f"can't read a {kind.__name__.lower()}: {error}") from None
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """What its fields are called."""
+    return tuple(each.name for each in fields(kind) if each.init)
 
 
 def _value(kind: type | None, value: Any) -> Any:
